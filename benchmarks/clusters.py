@@ -2,7 +2,7 @@
 
     python benchmarks/clusters.py --ours .venv/bin/python --scratch DIR
 
-The scheduler is a fake Slurm (`tests/clusters/fake_slurm.py`) that leaves every task in its queue. A second program
+The scheduler is a fake Slurm (`tests/support/fake_slurm.py`) that leaves every task in its queue. A second program
 writes the result of each run, as `run exec` would, and removes the task from the queue. So this measures planning,
 submitting, watching and the report: all our work apart from the runs themselves.
 """

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlebench.gateway.access import plan_access
-from mlebench.gateway.door import ModelDoor
+from mlebench.gateway.proxy import GatewayProxy
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 PAUSE = 0.02  # seconds between two events
@@ -106,9 +106,9 @@ async def measure(place: Place, streams: int, requests: int) -> None:
 async def compare(options: argparse.Namespace, port: int) -> None:
     access = plan_access(["m"], {}, endpoint=f"http://127.0.0.1:{port}/v1")
     with tempfile.TemporaryDirectory() as folder:
-        with ModelDoor("benchmark", access, Path(folder), 3600) as door:
-            warm, direct = Place("warm", door.key_of_run, socket=door.socket), Place("direct", "", port=port)
-            through = Place("gateway", door.key_of_run, socket=door.socket)
+        with GatewayProxy("benchmark", access, Path(folder), 3600) as proxy:
+            warm, direct = Place("warm", proxy.key_of_run, socket=proxy.socket), Place("direct", "", port=port)
+            through = Place("gateway", proxy.key_of_run, socket=proxy.socket)
             await measure(warm, options.streams, options.streams)
             for _ in range(options.rounds):  # in turns: the machine may be busier at times
                 await measure(direct, options.streams, options.requests)

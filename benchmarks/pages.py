@@ -13,8 +13,8 @@ import time
 import urllib.request
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "web"))
-from making_site import make_group
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.sites import make_group
 
 from mlebench.registry import Registry
 

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from golden_cases import CASES, DEFAULT_TWIN, golden_cases, golden_figures
 from hypothesis import HealthCheck, settings
-from property_examples import ExampleHashes, ignore_local_constants, seed_by_name
+from support.golden_cases import CASES, DEFAULT_TWIN, golden_cases, golden_figures
+from support.property_examples import ExampleHashes, ignore_local_constants, seed_by_name
 
 from mlebench.contract import Case
 from mlebench.contract.checking import twin_named
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.registry import Competition, Registry
+
+pytest_plugins = ["support.browsers", "support.kaggle_fixtures", "support.run_fixtures", "support.web_fixtures"]
 
 # A busy machine is not a failure, and a change gets the same verdict everywhere: the suite always tries the same
 # examples (`pytest_configure` sees to the rest). `make explore` looks for new ones.

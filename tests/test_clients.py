@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from published import REPORT_KEYS
+from support.published import REPORT_KEYS
 
 import mlebench
 from mlebench.registry import Competition, Registry, registry

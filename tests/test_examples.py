@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from real_agents import VENVS
+from support.real_agents import VENVS
 from support.records import report_of
 
 from mlebench.data.pipeline import prepare

@@ -12,6 +12,7 @@ import pytest
 
 import mlebench
 from mlebench.core.paths import DESCRIPTION, MANIFEST, PRIVATE, PUBLIC
+from mlebench.sandbox import BACKENDS
 
 SOURCE = Path(mlebench.__file__).parent
 # Floors, from the ground up: the rooms of each import only rooms of floors below.
@@ -180,6 +181,15 @@ def test_file_names_are_spelled_in_paths_only() -> None:
     names = {text for text in spelled if re.fullmatch(r"[a-z-]+(\.[a-z]+)+", text)} | {PUBLIC, PRIVATE}
     assert {MANIFEST, DESCRIPTION, "twin.json", "grades.jsonl"} <= names
     assert {name: found & names for name, found in texts.items() if found & names} == {}
+
+
+def test_nothing_asks_which_sandbox_it_is() -> None:
+    """What differs between backends is an attribute of theirs, so that a new one is a class in a module."""
+    for name, tree, _ in _modules():
+        comparisons = [node for node in ast.walk(tree) if isinstance(node, ast.Compare)]
+        sides = [side for comparison in comparisons for side in (comparison.left, *comparison.comparators)]
+        words = [word for side in sides for word in getattr(side, "elts", [side])]
+        assert not {word.value for word in words if isinstance(word, ast.Constant)} & BACKENDS.keys(), name
 
 
 def test_library_code_raises_and_never_asserts() -> None:

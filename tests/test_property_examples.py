@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from hypothesis.internal.conjecture.providers import HypothesisProvider
-from property_examples import FIND_LOCAL_CONSTANTS
+from support.property_examples import FIND_LOCAL_CONSTANTS
 
 TESTS = Path(__file__).parent
 FILE = TESTS / "test_scoring.py"  # with our modules' constants, its examples did depend on

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from published import REPORT_KEYS
+from support.published import REPORT_KEYS
 
 from mlebench.core.errors import InvalidSubmissionError, PrerequisiteError
 from mlebench.registry import Registry

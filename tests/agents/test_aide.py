@@ -6,22 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest_run import Mlebench
-from real_agents import (
+from support.real_agents import (
     TWINS,
+    events_of,
     on,
     play,
     prepared,
     real,
     require_better_than_the_sample,
-    require_told,
+    require_events,
     the_end,
-    told,
     venvs_with,
     with_knobs,
 )
-from scripted_models import requests
 from support.records import usage_of
+from support.run_fixtures import Mlebench
+from support.scripted_models import requests
 
 from mlebench.agents import load_agent
 from mlebench.records.run_groups import Run
@@ -85,7 +85,7 @@ def test_three_twins_whatever_the_models_are_called(aide: Aide, registry: Regist
     assert len(runs) == 3
     for run in runs:
         require_better_than_the_sample(run, registry)
-        require_told(run, "start", "thought", "action", "output", "validation", "submission", "end")
+        require_events(run, "start", "thought", "action", "output", "validation", "submission", "end")
         assert the_end(run).strip().endswith("steps")
         (node,) = json.loads((run.paths.logs / "aide/journal.json").read_text())["nodes"]
         assert (run.paths.code / "solution.py").read_text() == node["code"]
@@ -139,11 +139,11 @@ def test_programs_and_reviews_that_fail(aide: Aide, registry: Registry) -> None:
     assert nodes[2]["metric"] == {"value": 1.0, "maximize": False}
     assert "no review" in nodes[4]["analysis"]
     assert (run.paths.code / "solution.py").read_text() == nodes[6]["code"]
-    outputs = [event.text for event in told(run, "output")]
+    outputs = [event.text for event in events_of(run, "output")]
     assert "ValueError: no luck" in outputs[0]
     assert "endless" in outputs[3]
     assert "does not count" in outputs[5]
-    assert len(told(run, "submission")) == 2
+    assert len(events_of(run, "submission")) == 2
 
 
 @real

@@ -11,10 +11,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import baseline_in_process
 import numpy as np
 import pytest
 from PIL import Image
+from support import baseline_in_process
 
 from mlebench.core import paths
 from mlebench.data.pipeline import prepare

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from scripted_models import act, playing, requests
+from support.scripted_models import act, playing, requests
 
 from mlebench.agents import load_agent
 from mlebench.grade import grade_csv

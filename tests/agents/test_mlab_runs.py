@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest_run import Mlebench
-from sandboxes import require
-from scripted_models import act, playing
 from support.records import report_of, usage_of
+from support.run_fixtures import Mlebench
+from support.sandboxes import require
+from support.scripted_models import act, playing
 
 from mlebench.agents import load_agent
 from mlebench.data.pipeline import prepare

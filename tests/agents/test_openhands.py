@@ -5,22 +5,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest_run import Mlebench
-from real_agents import (
+from support.real_agents import (
     TWINS,
+    events_of,
     on,
     play,
     prepared,
     real,
     require_better_than_the_sample,
-    require_told,
+    require_events,
     the_end,
-    told,
     venvs_with,
     with_knobs,
 )
-from scripted_models import requests
 from support.records import usage_of
+from support.run_fixtures import Mlebench
+from support.scripted_models import requests
 
 from mlebench.agents import load_agent
 from mlebench.records.run_groups import Run
@@ -69,7 +69,7 @@ def test_three_twins(openhands: OpenHands, registry: Registry, tmp_path: Path) -
     assert len(runs) == 3
     for run in runs:
         require_better_than_the_sample(run, registry)
-        require_told(run, "start", "thought", "action", "output", "submission", "end")
+        require_events(run, "start", "thought", "action", "output", "submission", "end")
         assert the_end(run).strip().endswith("finished")
         assert list((run.paths.logs / "openhands").glob("*/events/event-*.json"))
         assert (run.paths.code / "solve.py").is_file()
@@ -102,13 +102,13 @@ def test_answers_that_do_not_help(openhands: OpenHands, registry: Registry) -> N
     ]
     (run,) = openhands(script, *on("spaceship-titanic"))
     require_better_than_the_sample(run, registry)
-    outputs = told(run, "output")
+    outputs = events_of(run, "output")
     assert "'browse_the_web' not found" in outputs[0].text
     assert "Error validating tool" in outputs[1].text
     assert "ZeroDivisionError" in outputs[2].text
     assert [output.facts.get("exit_code") for output in outputs[:5]] == [1, 1, 1, -1, 130]
     assert "KeyboardInterrupt" in outputs[4].text
-    assert len(told(run, "submission")) == 1
+    assert len(events_of(run, "submission")) == 1
     assert the_end(run).strip().endswith("finished")
 
 

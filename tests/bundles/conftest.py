@@ -2,8 +2,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest_run import mlebench  # noqa: F401 a fixture
-from forging import write_group
+from support.forged_bundles import write_group
 
 from mlebench.bundles.make import make_bundle
 from mlebench.records.run_groups import Group

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest_run import Mlebench
-from forging import changed, pack, repack, tar, unpack
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reference_form import write_reference_group
+from support.forged_bundles import changed, pack, repack, tar, unpack
+from support.reference_form import write_reference_group
+from support.run_fixtures import Mlebench
 
 from mlebench.bundles import manifest as limits
 from mlebench.bundles.archive import BundleRefusedError

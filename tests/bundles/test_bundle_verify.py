@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from conftest_run import Mlebench
-from forging import repack, unpack, write_group
+from support.forged_bundles import repack, unpack, write_group
 from support.records import model_of, report_of
+from support.run_fixtures import Mlebench
 
 from mlebench.agents import load_agent
 from mlebench.bundles.make import make_bundle

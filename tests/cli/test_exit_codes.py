@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from competition_folders import add_competition, drop_privileges
-from waiting import wait_until
+from support.competition_folders import add_competition, drop_privileges
+from support.waiting import wait_until
 
 from mlebench.cli import VERBS
 from mlebench.contract.scaffold import new_competition

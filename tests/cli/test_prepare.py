@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from waiting import read_terminal
+from support.waiting import read_terminal
 
 from mlebench.cli.prepare import command
+from mlebench.cli.running import run_verb
+from mlebench.core.errors import PrerequisiteError, UnknownCompetitionError
 from mlebench.data.batch import Outcome
 from mlebench.data.sources import TwinSource
 from mlebench.registry import Registry
@@ -148,6 +150,19 @@ def test_a_bug_is_a_traceback_and_in_the_table_one_line(
     said = capsys.readouterr()
     assert re.search(rf"^{NOMAD} +bug +KeyError: 'Id'$", said.out, re.MULTILINE)
     assert f"{NOMAD}: bug: Traceback" in said.err
+
+
+@pytest.mark.parametrize(("error", "code"), [(PrerequisiteError, 1), (UnknownCompetitionError, 2)])
+def test_the_exit_code_goes_by_the_error_not_by_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[PrerequisiteError], code: int
+) -> None:
+    def prepare(*_: object) -> None:
+        raise error("its leaderboard says that there is no competition and has no profile")
+
+    monkeypatch.setattr("mlebench.data.batch.prepare", prepare)
+    with pytest.raises(SystemExit) as end:
+        run_verb(command, "prepare", ["-c", TITANIC, "--twin", "--data-dir", str(tmp_path)])
+    assert end.value.code == code
 
 
 @pytest.mark.parametrize(

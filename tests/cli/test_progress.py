@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
-from told import Told
+from support.progress import RecordingProgress
 
 from mlebench.cli import progress
 from mlebench.cli.bars import Bars
@@ -209,11 +209,11 @@ def test_reading_a_large_file_reports_progress_before_anything_is_written(
         with zipfile.ZipFile(source, "w") as archive:
             for name, content in files.items():
                 archive.writestr(name, content)
-    told = Told()
-    run_prepare(_look, source, tmp_path / "public", tmp_path / "private", told)
-    events = told.events
+    recorder = RecordingProgress()
+    run_prepare(_look, source, tmp_path / "public", tmp_path / "private", recorder)
+    events = recorder.events
     order = ["planning", "reading", "printing", "preparing", "checking"]
-    assert [stage for stage, _ in groupby(told.stages)] == order
+    assert [stage for stage, _ in groupby(recorder.stages)] == order
     read = {total for stage, done, total in events if stage == "reading" and done == total}
     assert read == set(map(len, files.values()))
     prepared = [event for event in events if event[0] == "preparing"]
@@ -230,9 +230,9 @@ def test_small_files_report_progress_together(tmp_path: Path, monkeypatch: pytes
     def prepare(raw: Raw, public: Output, private: Output) -> None:
         public.write_json("all.json", [raw.json(file.name) for file in raw.files("*.json")])
 
-    told = Told()
-    run_prepare(prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private", told)
-    assert [event for event in told.events if event[0] == "reading"] == [
+    recorder = RecordingProgress()
+    run_prepare(prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private", recorder)
+    assert [event for event in recorder.events if event[0] == "reading"] == [
         ("reading", 100 * number, None) for number in range(51)
     ]
 
@@ -245,9 +245,9 @@ def test_packing_files_reports_progress(tmp_path: Path) -> None:
     def pack(raw: Raw, public: Output, private: Output) -> None:
         public.pack("all.zip", {file.name: file for file in raw.files("*.png")})
 
-    told = Told()
-    run_prepare(pack, tmp_path / "raw", tmp_path / "public", tmp_path / "private", told)
-    events = [(done, total) for stage, done, total in told.events if stage == "preparing"]
+    recorder = RecordingProgress()
+    run_prepare(pack, tmp_path / "raw", tmp_path / "public", tmp_path / "private", recorder)
+    events = [(done, total) for stage, done, total in recorder.events if stage == "preparing"]
     assert len(events) > 4
     assert events == sorted(events)
     assert (events[0], events[-1]) == ((0, 8 * MB), (8 * MB, 8 * MB))
@@ -263,16 +263,16 @@ def test_reading_and_printing_json_reports_progress(tmp_path: Path, monkeypatch:
         public.write_json("all.json", raw.json_with_records("all.json", "images"), indent=4)
         private.write_json("all.json", raw.json("all.json"))
 
-    told = Told()
-    run_prepare(copy, tmp_path / "raw", tmp_path / "public", tmp_path / "private", told)
-    assert list(dict.fromkeys(told.stages))[:5] == ["planning", "reading", "parsing", "printing", "preparing"]
+    recorder = RecordingProgress()
+    run_prepare(copy, tmp_path / "raw", tmp_path / "public", tmp_path / "private", recorder)
+    assert list(dict.fromkeys(recorder.stages))[:5] == ["planning", "reading", "parsing", "printing", "preparing"]
     size = (tmp_path / "raw" / "all.json").stat().st_size
-    assert told.events.count(("reading", size, size)) == 2
-    assert told.events.count(("parsing", 0, size)) == 2
-    parsed = [done for stage, done, _ in told.events if stage == "parsing"]
+    assert recorder.events.count(("reading", size, size)) == 2
+    assert recorder.events.count(("parsing", 0, size)) == 2
+    parsed = [done for stage, done, _ in recorder.events if stage == "parsing"]
     assert any(0 < done < size for done in parsed), "list by list"
     assert told_at_ends(parsed) == [size, size]
-    printed = [done for stage, done, _ in told.events if stage == "printing"]
+    printed = [done for stage, done, _ in recorder.events if stage == "printing"]
     assert len(printed) > 6, "several steps for each file"
     written = [tmp_path / side / "all.json" for side in ("public", "private")]
     assert sum(path.stat().st_size for path in written) - sum(told_at_ends(printed)) < 2 * MB
@@ -285,10 +285,10 @@ def told_at_ends(done: list[int]) -> list[int]:
 
 def test_computing_an_md5_reports_progress(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(5 * MB))
-    told = Told()
-    assert md5_of(tmp_path / "file", told.stage("md5", 5 * MB)) == md5_of(tmp_path / "file") == MD5_OF_ZEROS
-    assert len(told.events) > 2
-    assert told.events[-1] == ("md5", 5 * MB, 5 * MB)
+    recorder = RecordingProgress()
+    assert md5_of(tmp_path / "file", recorder.stage("md5", 5 * MB)) == md5_of(tmp_path / "file") == MD5_OF_ZEROS
+    assert len(recorder.events) > 2
+    assert recorder.events[-1] == ("md5", 5 * MB, 5 * MB)
 
 
 def test_stages_of_a_prepare_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,9 +300,9 @@ def test_stages_of_a_prepare_in_order(tmp_path: Path, monkeypatch: pytest.Monkey
     checksums.write_text(f"zip: {md5_of(archive)}")
     competition = Registry(tmp_path / "data").get_competition(NAME)
     competition = replace(competition, checksums=checksums, sample_score=None)
-    told = Told()
-    prepare(competition, PathSource(archive), Options(keep_raw=True), told)
-    events, stages = told.events, list(dict.fromkeys(told.stages))
+    recorder = RecordingProgress()
+    prepare(competition, PathSource(archive), Options(keep_raw=True), recorder)
+    events, stages = recorder.events, list(dict.fromkeys(recorder.stages))
     work = ["checking the archive", "unpacking", "planning", "reading", "preparing", "checking", "grading gold"]
     assert stages[-8:] == [*work, "tidying up"]
     for stage in ("checking the archive", "unpacking", "reading", "preparing"):

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest_run import Mlebench
+from support.run_fixtures import Mlebench
 
 from mlebench.run import nodes
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from conftest_run import SUBMIT
-from real import WHOLE, check_promises, require, states
-from sandboxes import breakable_bwrap, processes
-from sandboxes import require as require_sandbox
-from waiting import wait_until
+from support.live_clusters import WHOLE, check_promises, require, states
+from support.run_fixtures import SUBMIT
+from support.sandboxes import breakable_bwrap, processes
+from support.sandboxes import require as require_sandbox
+from support.waiting import wait_until
 
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition

@@ -16,9 +16,9 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from conftest_run import SUBMIT
-from real import SCRIPT, WHOLE, check_promises, clusters, require, states
-from waiting import wait_until
+from support.live_clusters import SCRIPT, WHOLE, check_promises, clusters, require, states
+from support.run_fixtures import SUBMIT
+from support.waiting import wait_until
 
 from mlebench.core import leases
 from mlebench.core.leases import EXPIRY, Lease, LeaseLostError
@@ -27,7 +27,7 @@ from mlebench.records.run import RUNNING, Attempt, RunRecord
 from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition
 from mlebench.run import publish as publishing
-from mlebench.run.publish import is_published, settle, stage
+from mlebench.run.publish import finalize, is_published, stage
 
 KILLS = 1000
 
@@ -98,7 +98,7 @@ class World:
     def _work(self, folder: Path, lease: Lease) -> Iterator[None]:
         run = Run.read(folder)
         if is_published(run):
-            settle(run)
+            finalize(run)
         if run.record.is_final or is_published(run):
             lease.release()
             return
@@ -116,7 +116,7 @@ class World:
         lease.renew()
         yield
         publishing.publish(run, staged, lease, state="ended", ended="finished", attempts=attempts)
-        publishing.settle(run)
+        publishing.finalize(run)
         self.finished.append(lease.token)
         yield
         lease.release()
@@ -126,13 +126,13 @@ def test_a_thousand_kills_lose_nothing_and_count_nothing_twice(tmp_path: Path, m
     chance = random.Random(20261116)
     world = World(tmp_path, chance)
 
-    def dying_settle(run: Run) -> Run:
+    def dying_finalize(run: Run) -> Run:
         """A worker that has just renamed a result may die before the run's record says so."""
         if chance.random() < 0.2:
             raise KilledError
-        return settle(run)
+        return finalize(run)
 
-    monkeypatch.setattr(publishing, "settle", dying_settle)
+    monkeypatch.setattr(publishing, "finalize", dying_finalize)
     kills = _live_through(world, chance)
     world.look()
     assert kills >= KILLS

@@ -9,18 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest_run import SUBMIT, Mlebench, Start
-from sandboxes import breakable_bwrap, require
 from support.groups import plan_group
-from waiting import wait_until
+from support.run_fixtures import SUBMIT, Mlebench, Start
+from support.sandboxes import breakable_bwrap, require
+from support.waiting import wait_until
 
-from mlebench.records.group import Placement
+from mlebench.records.group import ExecutorConfig
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
 from mlebench.run.executors import SchedulerError
 from mlebench.run.slurm import Slurm, _time_limit
 
-FAKE = Path(__file__).with_name("fake_slurm.py")
+FAKE = Path(__file__).parents[1] / "support" / "fake_slurm.py"
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_every_run_is_done_and_graded(mlebench: Mlebench, slurm: Path, titanic: 
     wanted = ["--array=1-3%2", "--time=31", "--mem=3072M", "--cpus-per-task=2", "--partition=gpu"]
     assert set(wanted) <= set(call)
     assert not any(word.startswith("--gres") for word in call)
-    assert group.record.executor == Placement(name="slurm", options={"partition": "gpu"})
+    assert group.record.executor == ExecutorConfig(name="slurm", options={"partition": "gpu"})
 
 
 def test_ctrl_c_detaches_and_resume_submits_only_what_is_left(

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest_run import SUBMIT
-from real import NOBODY, WHOLE, check_promises, clusters, require, states
-from sandboxes import breakable_bwrap, processes
-from traps import python_for_all
-from waiting import wait_until
+from support.live_clusters import NOBODY, WHOLE, check_promises, clusters, require, states
+from support.run_fixtures import SUBMIT
+from support.sandboxes import breakable_bwrap, processes
+from support.traps import python_for_all
+from support.waiting import wait_until
 
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from golden_cases import GOLDEN, score_or_verdict
+from support.golden_cases import GOLDEN, score_or_verdict
 
 from mlebench.contract import Case
 from mlebench.data.pipeline import prepare

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mutations import COUNT, mutations
+from support.mutations import COUNT, mutations
 
 from mlebench.core.errors import InvalidSubmissionError
 from mlebench.data.answers import load_answers

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from golden_cases import score_or_verdict
+from support.golden_cases import score_or_verdict
 
 from mlebench.grade import grade_csv, validate_format
 from mlebench.kit import public_sample_bytes

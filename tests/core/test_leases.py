@@ -18,7 +18,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mlebench.core import leases
+from mlebench.core import files, leases
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.leases import EXPIRY, GIVE_UP, Lease, LeaseLostError, acquire, held
 from mlebench.core.processes import Process
@@ -139,7 +139,7 @@ def test_a_holder_that_cannot_renew_gives_up_before_others_may_take_over(
     def fail(*_: object) -> None:
         raise OSError("the disk does not answer")
 
-    monkeypatch.setattr(Lease, "_write", fail)
+    monkeypatch.setattr(leases, "rewrite", fail)
     clock.now = GIVE_UP - 1
     held.renew()
     clock.now = GIVE_UP + 1
@@ -178,7 +178,7 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, *, in_place: bool) -> None:
     def fail_to_write(path: Path, mode: str = "r", **options: Any) -> Any:
         return fail() if "+" in mode else real_open(path, mode, **options)
 
-    monkeypatch.setattr(leases, "write_whole", fail)
+    monkeypatch.setattr(files, "write_whole", fail)
     if in_place:
         monkeypatch.setattr(Path, "open", fail_to_write)
 
@@ -296,9 +296,9 @@ class TwoHosts(RuleBasedStateMachine):
         self.numbers: list[int] = []
         self.attentive: set[int] = set()
         self.plan: list[tuple[float, int, str]] = []
-        write = Lease._write
+        write = leases.rewrite
         for where, name, what in (
-            (Lease, "_write", lambda lease, text: self.refuse() if self.disk_is_full else write(lease, text)),
+            (leases, "rewrite", lambda path, text: self.refuse() if self.disk_is_full else write(path, text)),
             (leases, "_given_up", set()),
             (Process, "current", lambda: self.process(self.acting)),
             (Process, "is_here", property(lambda process: process.host == f"host {self.acting % 2}")),

@@ -4,11 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
-from waiting import wait_until
+from support.waiting import wait_until
 
 from mlebench.core import memory
 from mlebench.registry import Competition
-from mlebench.run import door
+from mlebench.run import validator_proxy
 from mlebench.run.machine import share_of_memory
 from mlebench.sandbox.base import Task
 from mlebench.validate.apart import CheckLimits
@@ -59,8 +59,8 @@ def test_a_validator_in_a_sandbox_is_told_since_it_cannot_see_control_groups(
     groups: Path, titanic: Competition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _write(groups / "memory.max", f"{6 * GB}\n")
-    monkeypatch.setattr(door, "Session", lambda task, _: task)
-    with door.ValidatorDoor("token", titanic, titanic.public_dir) as validator:
+    monkeypatch.setattr(validator_proxy, "Session", lambda task, _: task)
+    with validator_proxy.ValidatorProxy("token", titanic, titanic.public_dir) as validator:
         task = validator._start()
     assert isinstance(task, Task)
     assert task.limits.memory == 6 * GB

@@ -98,6 +98,6 @@ def test_grade_report_integrity_and_pages_agree_on_every_status(
         submission="none" if status == MISSING else "present",
     )
     run = Run(cast("Any", SimpleNamespace(findings=tmp_path / "findings")), record)
-    category = classify(Subject("r", titanic.id, None, (), (), run)).category
+    category = classify(Subject("group", "r", titanic.id, None, (), (), run)).category
     assert (category == "infrastructure") == is_ours
     assert (result_of(run) == "missing") == is_ours

@@ -1,7 +1,10 @@
 """Files appear whole or not at all, and what killed processes left of them is recognised."""
 
+import errno
 import os
 from pathlib import Path
+
+import pytest
 
 from mlebench.core.files import (
     STALE,
@@ -58,3 +61,25 @@ def test_what_a_living_process_may_be_writing_is_not_stale(tmp_path: Path) -> No
     write_whole(tmp_path / "a.json", "{}")
     remove_stale_temporaries(tmp_path / "a.json")
     assert {path.name for path in tmp_path.iterdir()} == {"a.json", "a.json.mlebench-part-2", "b.json.mlebench-part-1"}
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_a_file_that_was_replaced_was_written_whatever_the_disk_does_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is left to be removed: a caller that hears of a fault takes the old content for the current one."""
+    monkeypatch.setattr(os, "unlink", _refuse)
+    write_whole(tmp_path / "a.json", "{}")
+    assert (tmp_path / "a.json").read_text() == "{}"
+
+
+def test_what_failed_first_is_reported_if_nothing_can_be_removed_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.json").mkdir()
+    monkeypatch.setattr(os, "unlink", _refuse)
+    with pytest.raises(IsADirectoryError):
+        write_whole(tmp_path / "a.json", "{}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-from folders import contents
+from support.folders import contents
 
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
@@ -39,7 +39,7 @@ WAYS = [
 SLOWLY = """
 import sys, time
 from mlebench.engine.archives.zip_tree import ZipTree
-from mlebench.engine.placing.plan import FolderPlan
+from mlebench.engine.output.plan import FolderPlan
 from mlebench.cli import main
 extract, create = ZipTree.extract, FolderPlan.create
 def slow_extract(self, *arguments):

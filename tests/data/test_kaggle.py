@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from fake_kaggle import BASIC, BEARER, KEY, TOKEN, USER, FakeKaggle, Fault
-from kaggle_fixtures import Waits, archive_of
-from told import Told
-from waiting import wait_until
+from support.fake_kaggle import BASIC, BEARER, KEY, TOKEN, USER, FakeKaggle, Fault
+from support.kaggle_fixtures import Waits, archive_of
+from support.progress import RecordingProgress
+from support.waiting import wait_until
 
 from mlebench.cli.dev import command as dev
 from mlebench.cli.doctor import _kaggle as doctor_line
@@ -63,9 +63,9 @@ class TestDownload:
     def test_a_good_download(
         self, kaggle: FakeKaggle, competition: Competition, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        told, source = Told(), KaggleSource()
-        assert source.fetch(competition, told) == competition.paths.archive
-        seen = [(done, total) for stage, done, total in told.events if stage == "downloading"]
+        progress, source = RecordingProgress(), KaggleSource()
+        assert source.fetch(competition, progress) == competition.paths.archive
+        seen = [(done, total) for stage, done, total in progress.events if stage == "downloading"]
         _assert_whole(competition, kaggle)
         assert source.describe(competition.paths.archive).kind == "kaggle"
         assert not source.twin
@@ -122,9 +122,9 @@ class TestDownload:
 
     def test_a_cut_connection_is_continued(self, kaggle: FakeKaggle, competition: Competition) -> None:
         kaggle.faults["storage"] = [Fault(cut=CUT)]
-        told = Told()
-        KaggleSource(sleep=Waits()).fetch(competition, told)
-        seen = [done for _, done, _ in told.events]
+        progress = RecordingProgress()
+        KaggleSource(sleep=Waits()).fetch(competition, progress)
+        seen = [done for _, done, _ in progress.events]
         _assert_whole(competition, kaggle)
         _, second = kaggle.called("storage")
         kept = int(second.headers["Range"].removeprefix("bytes=").removesuffix("-"))
@@ -481,8 +481,8 @@ def test_rules_not_accepted_is_a_separate_outcome(login: Path, kaggle: FakeKaggl
     kaggle.archive = Path(shutil.make_archive(str(tmp_path / "raw"), "zip", raw)).read_bytes()
     kaggle.competitions.add(OTHER)
     kaggle.faults["DownloadDataFiles"] = [Fault(403, "You must accept")]
-    told = Told()
-    watch: dict[str, Progress] = {ID: told}
+    progress = RecordingProgress()
+    watch: dict[str, Progress] = {ID: progress}
     ids, unchecked = [OTHER, UNKNOWN, ID], Options(verify=False)
     registry = Registry(tmp_path / "data")  # one by one, and so in this process: other processes do not know the server
     outcomes = [
@@ -491,8 +491,8 @@ def test_rules_not_accepted_is_a_separate_outcome(login: Path, kaggle: FakeKaggl
     assert [outcome.status for outcome in outcomes] == ["rules not accepted", "failed", "prepared"]
     assert f"open https://www.kaggle.com/c/{OTHER}/rules" in outcomes[0].reason
     size = len(kaggle.archive)
-    assert ("downloading", size, size) in told.events
-    assert "preparing" in told.stages
+    assert ("downloading", size, size) in progress.events
+    assert "preparing" in progress.stages
 
 
 def _board(*pages: list[str]) -> Callable[[dict[str, Any]], dict[str, Any]]:

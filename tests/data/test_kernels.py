@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from fake_kaggle import FakeKaggle, Fault
-from kaggle_fixtures import Waits
+from support.fake_kaggle import FakeKaggle, Fault
+from support.kaggle_fixtures import Waits
 
 from mlebench.cli.dev import command as dev
 from mlebench.core.errors import PrerequisiteError

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from folders import contents
+from support.folders import contents
 
 from mlebench.core.files import write_whole
 from mlebench.core.leases import held
@@ -24,7 +24,7 @@ from mlebench.data.state import data_identity, preparation_fault
 from mlebench.data.verification import verify
 from mlebench.registry import Competition, Registry
 
-SERVER = Path(__file__).with_name("fork_server.py")
+SERVER = Path(__file__).parents[1] / "support" / "fork_server.py"
 ID, PACKED = "spaceship-titanic", "statoil-iceberg-classifier-challenge"  # plain tables; 7z archives inside the archive
 SIZE = 0.01
 FIRST_BYTES = 10

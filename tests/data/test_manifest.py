@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import write_whole
 from mlebench.data import manifest as module
-from mlebench.data.identity import ContentIdentity, Files, with_checksums
-from mlebench.data.manifest import files_in, read_head, recorded_files, spans
+from mlebench.data.manifest import ContentIdentity, Files, files_in, read_head, recorded_files, spans, with_checksums
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.state import data_identity, read_manifest_head, source_kind

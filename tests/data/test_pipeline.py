@@ -17,10 +17,10 @@ from typing import NoReturn
 import pytest
 import yaml
 from click.testing import CliRunner
-from folders import contents
-from told import Told
+from support.folders import contents
+from support.progress import RecordingProgress
 
-import mlebench.engine.placing.plan
+import mlebench.engine.output.plan
 import mlebench.engine.reading
 import mlebench.engine.trees
 from mlebench.core.errors import NotPreparedError, PrerequisiteError
@@ -29,7 +29,7 @@ from mlebench.data import is_dataset_prepared, pipeline
 from mlebench.data.manifest import recorded_files
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import LocalSource, PathSource, Source, TwinSource
-from mlebench.engine.placing.plan import FolderPlan
+from mlebench.engine.output.plan import FolderPlan
 from mlebench.engine.progress import SILENT_STAGE, Progress, Stage
 from mlebench.engine.tables import Writable
 from mlebench.grade import grade_csv
@@ -209,7 +209,7 @@ def test_a_full_or_read_only_disk_is_reported_in_one_line(
     def fail(self: object, data: bytes) -> NoReturn:
         raise OSError(code, "no")
 
-    monkeypatch.setattr(mlebench.engine.placing.plan._HashingStream, "write", fail)
+    monkeypatch.setattr(mlebench.engine.output.plan._HashingStream, "write", fail)
     with pytest.raises(PrerequisiteError, match=words) as caught:
         prepare(competition, options=Options(verify=False))
     assert len(str(caught.value).splitlines()) == 1
@@ -281,7 +281,7 @@ def test_resuming_does_not_reread_the_whole_archive(
     (tmp_path / "sums.yaml").write_text(yaml.safe_dump({"zip": mlebench.engine.reading.md5_of(archive)}))
     object.__setattr__(competition, "checksums", tmp_path / "sums.yaml")
     object.__setattr__(competition, "sample_score", None)
-    first, second = Told(), Told()
+    first, second = RecordingProgress(), RecordingProgress()
     monkeypatch.setattr("mlebench.data.pipeline.write_manifest", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         prepare(competition, watch=first)

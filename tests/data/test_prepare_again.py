@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from folders import contents
+from support.folders import contents
 
-import mlebench.engine.placing.plan
+import mlebench.engine.output.plan
 from mlebench.cli.prepare import command as prepare_command
 from mlebench.cli.verify import command as verify_command
 from mlebench.core.errors import NotPreparedError, PrerequisiteError
-from mlebench.data.changes import changes, code_hash, command_to_prepare_again
 from mlebench.data.open_runs import mark_open, unmark_open
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.state import require_prepared
+from mlebench.data.verification import changes, code_hash, command_to_prepare_again
 from mlebench.registry import Competition, Registry
 
 ID = "spaceship-titanic"
@@ -56,7 +56,7 @@ def test_a_failed_forced_prepare_leaves_the_data_unchanged(
 
     rename = Path.rename
     if stage == "create":
-        monkeypatch.setattr(mlebench.engine.placing.plan.FolderPlan, "create", fail)
+        monkeypatch.setattr(mlebench.engine.output.plan.FolderPlan, "create", fail)
     else:
         staging = competition.paths.staging
         monkeypatch.setattr(Path, "rename", lambda path, to: fail(path) if path == staging else rename(path, to))
@@ -80,14 +80,14 @@ def test_data_that_a_run_uses_is_not_replaced(competition: Competition, tmp_path
 def test_data_that_a_run_began_to_use_meanwhile_is_not_replaced(
     competition: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create = mlebench.engine.placing.plan.FolderPlan.create
+    create = mlebench.engine.output.plan.FolderPlan.create
 
-    def begin_a_run(self: mlebench.engine.placing.plan.FolderPlan, name: str) -> object:
+    def begin_a_run(self: mlebench.engine.output.plan.FolderPlan, name: str) -> object:
         mark_open(competition, tmp_path, "token")
         return create(self, name)
 
     before = competition.paths.manifest.stat().st_ino
-    monkeypatch.setattr(mlebench.engine.placing.plan.FolderPlan, "create", begin_a_run)
+    monkeypatch.setattr(mlebench.engine.output.plan.FolderPlan, "create", begin_a_run)
     with pytest.raises(PrerequisiteError, match="has to wait"):
         prepare(competition, TwinSource(seed=3), FORCE)
     assert competition.paths.manifest.stat().st_ino == before

@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fake_kaggle import TOKEN, FakeKaggle
-from folders import contents
+from support.fake_kaggle import TOKEN, FakeKaggle
+from support.folders import contents
 
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
@@ -35,13 +35,12 @@ kaggle_env._env_to_endpoint.update(dict.fromkeys(kaggle_env._env_to_endpoint, ur
 
 import mlebench.data.kaggle as kaggle
 import mlebench.data.pipeline as pipeline
-import mlebench.data.provenance as provenance
 import mlebench.engine.archives.zip_tree as archives
 import mlebench.engine.reading as reading
 from mlebench.engine.progress import Progress
 import mlebench.kit.files as files
 from mlebench.kit.files import Raw
-from mlebench.engine.placing.plan import FolderPlan
+from mlebench.engine.output.plan import FolderPlan
 from mlebench.registry import Registry
 
 kaggle.CHUNK = 1 << 14

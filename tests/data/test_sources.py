@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 
 import py7zr
 import pytest
-from folders import contents
-from told import Told
+from support.folders import contents
+from support.progress import RecordingProgress
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.data.batch import prepare_many
@@ -318,8 +318,8 @@ def test_one_competition_gets_the_threads_of_all_jobs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_several_at_once_give_the_same_and_one_failure_does_not_stop_the_others(jobs: int, tmp_path: Path) -> None:
     registry = Registry(tmp_path / "data")
-    told = Told()
-    watch: dict[str, Progress] = {NOMAD: told}
+    progress = RecordingProgress()
+    watch: dict[str, Progress] = {NOMAD: progress}
     ids = [NOMAD, "no-such-competition", TITANIC]
     outcomes = {
         outcome.id: outcome for outcome in prepare_many(registry, ids, TwinSource(), UNCHECKED, jobs=jobs, watch=watch)
@@ -330,7 +330,7 @@ def test_several_at_once_give_the_same_and_one_failure_does_not_stop_the_others(
         TITANIC: "prepared",
     }
     assert "no competition" in outcomes["no-such-competition"].reason
-    assert "preparing" in told.stages
+    assert "preparing" in progress.stages
     alone = Registry(tmp_path / "alone").get_competition(NOMAD)
     prepare(alone, TwinSource())
     assert contents(alone.paths.prepared) == contents(registry.get_competition(NOMAD).paths.prepared)

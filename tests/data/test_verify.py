@@ -12,10 +12,10 @@ from typing import NoReturn
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from told import Told
+from support.progress import RecordingProgress
 
 from mlebench.core.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError
-from mlebench.data import comparison, manifest, verification
+from mlebench.data import manifest, verification
 from mlebench.data.manifest import recorded_files
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
@@ -99,11 +99,11 @@ def test_every_kind_of_change_is_named(competition: Competition) -> None:
     assert "5 bytes" in faults[f"public/train/{images[1].name}"]
 
 
-@pytest.mark.parametrize("most_returned", [comparison.MOST_RETURNED, 0])
+@pytest.mark.parametrize("most_returned", [verification.MOST_RETURNED, 0])
 def test_several_processes_find_what_one_does(
     linked: Competition, monkeypatch: pytest.MonkeyPatch, most_returned: int
 ) -> None:
-    monkeypatch.setattr(comparison, "MOST_RETURNED", most_returned)
+    monkeypatch.setattr(verification, "MOST_RETURNED", most_returned)
     monkeypatch.setattr(manifest, "PART", 1)
     assert len(manifest.spans(linked.paths.prepared, 3)) == 3
     assert verify(linked, processes=3) == []
@@ -377,22 +377,22 @@ def test_an_unchanged_archive_is_read_once(
 ) -> None:
     archive, record = tmp_path / "raw.zip", competition.paths.archive_elsewhere_record
     competition.checksums.write_text(json.dumps({"zip": md5(archive.read_bytes()).hexdigest()}))
-    told = Told()
+    progress = RecordingProgress()
     record.write_text("[")
-    check_archive(competition, archive, told)
+    check_archive(competition, archive, progress)
     size = archive.stat().st_size
     end = ("checking the archive", size, size)
-    assert told.events.count(end) == 1
-    check_archive(competition, archive, told)
-    assert told.events.count(end) == 1
+    assert progress.events.count(end) == 1
+    check_archive(competition, archive, progress)
+    assert progress.events.count(end) == 1
     content = bytearray(archive.read_bytes())
     content[-1] ^= 1
     archive.write_bytes(content)
     os.utime(archive, ns=(1, 1))
     for _ in range(2):
         with pytest.raises(PrerequisiteError, match="not the published archive"):
-            check_archive(competition, archive, told)
-    assert told.events.count(end) == 2
+            check_archive(competition, archive, progress)
+    assert progress.events.count(end) == 2
 
 
 def test_files_that_had_to_be_copied_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

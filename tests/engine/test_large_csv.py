@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from pandas_csv import pandas_prints
+from support.pandas_csv import pandas_prints
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource

@@ -14,14 +14,14 @@ import py7zr
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from told import Told
+from support.progress import RecordingProgress
 
-from mlebench.data.identity import with_checksums
+from mlebench.data.manifest import with_checksums
 from mlebench.engine import parquet, progress, reading, row_order, tables
 from mlebench.engine.archives import read_7z, zip_tree
 from mlebench.engine.csv import blocks
-from mlebench.engine.placing import placements
-from mlebench.engine.placing.plan import SAMPLED, Sizes
+from mlebench.engine.output import placements
+from mlebench.engine.output.plan import SAMPLED, Sizes
 from mlebench.engine.records import jsonlines
 from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile
 from mlebench.kit import Output, Raw, Table, open_raw
@@ -35,9 +35,9 @@ def every_byte_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "TOLD_BYTES", 1)
 
 
-def _moves(told: Told, stage: str, least: int = 10) -> int:
+def _moves(recorder: RecordingProgress, stage: str, least: int = 10) -> int:
     """Check what was reported about a stage; returns its total."""
-    events = [(done, total) for name, done, total in told.events if name == stage]
+    events = [(done, total) for name, done, total in recorder.events if name == stage]
     amounts, totals = [done for done, _ in events], {total for _, total in events}
     assert len(totals) == 1, totals
     (total,) = totals
@@ -83,15 +83,15 @@ def test_unpacking_an_archive_reports_progress(
     tmp_path: Path, name: str, pack: Callable[[Path], None], total: int | None
 ) -> None:
     pack(tmp_path / name)
-    told = Told()
-    with open_raw(tmp_path, tmp_path, told) as raw:
+    recorder = RecordingProgress()
+    with open_raw(tmp_path, tmp_path, recorder) as raw:
         assert len(raw.archive(name).files("**")) == len(FILES)
-    assert _moves(told, "unpacking") == (total or (tmp_path / name).stat().st_size)
+    assert _moves(recorder, "unpacking") == (total or (tmp_path / name).stat().st_size)
     if name.endswith("tar.gz"):
-        told.events.clear()
-        with open_raw(tmp_path, tmp_path, told) as raw:
+        recorder.events.clear()
+        with open_raw(tmp_path, tmp_path, recorder) as raw:
             assert raw.member_names(name) == sorted(FILES)
-        _moves(told, "reading")
+        _moves(recorder, "reading")
 
 
 @pytest.fixture
@@ -113,14 +113,14 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_reading_a_parquet_column_reports_progress(rows: Path) -> None:
-    told = Told()
-    with open_raw(rows, rows.parent, told) as raw:
+    recorder = RecordingProgress()
+    with open_raw(rows, rows.parent, recorder) as raw:
         table = raw.table("t.parquet")
         assert table["text"][2999] == "text number 2999"
-        _moves(told, "reading")
-        told.events.clear()
+        _moves(recorder, "reading")
+        recorder.events.clear()
         assert table.take(np.arange(0, 3000, 7))["text"][1] == "text number 7"
-        _moves(told, "reading")
+        _moves(recorder, "reading")
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv"])
@@ -133,10 +133,10 @@ def test_writing_tables_reports_progress(rows: Path, name: str, shuffled: bool) 
         public.write(name, table.take(order[:2500]))
         private.write(name, table.take(order[2500:]).assign(fold=1))
 
-    told = Told()
-    run_prepare(prepare, rows, rows.parent / "public", rows.parent / "private", told)
-    assert _moves(told, "preparing", least=20) == (rows / name).stat().st_size
-    assert told.stages[-1] == "checking"
+    recorder = RecordingProgress()
+    run_prepare(prepare, rows, rows.parent / "public", rows.parent / "private", recorder)
+    assert _moves(recorder, "preparing", least=20) == (rows / name).stat().st_size
+    assert recorder.stages[-1] == "checking"
     read = pd.read_parquet if name.endswith("parquet") else pd.read_csv
     assert read(rows.parent / "private" / name)["id"].tolist() == order[2500:].tolist()
 
@@ -150,9 +150,9 @@ def test_writing_columns_from_memory_reports_progress(tmp_path: Path, monkeypatc
         public.write("a.csv", table)
         private.write("b.csv", table.select("id"))
 
-    told = Told()
-    run_prepare(prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private", told)
-    assert _moves(told, "preparing", least=50) == 3000 * 2 * 8
+    recorder = RecordingProgress()
+    run_prepare(prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private", recorder)
+    assert _moves(recorder, "preparing", least=50) == 3000 * 2 * 8
 
 
 @pytest.mark.parametrize("placed", [False, True])
@@ -168,24 +168,24 @@ def test_checking_results_reports_progress(rows: Path, placed: bool, monkeypatch
         else:
             public.write("t.parquet", raw.table("t.parquet"))
 
-    told = Told()
-    made = run_prepare(prepare, rows, rows.parent / "public", rows.parent / "private", told)
-    assert told.events.pop() == ("checking", 0, None)
-    ((name, facts),) = with_checksums(rows.parent, made, told)
-    assert _moves(told, "checking") == facts["size"]
-    events = len(told.events)
+    recorder = RecordingProgress()
+    made = run_prepare(prepare, rows, rows.parent / "public", rows.parent / "private", recorder)
+    assert recorder.events.pop() == ("checking", 0, None)
+    ((name, facts),) = with_checksums(rows.parent, made, recorder)
+    assert _moves(recorder, "checking") == facts["size"]
+    events = len(recorder.events)
     assert dict(made)[name]["size"] == facts["size"]
-    assert len(told.events) == events, "what is known is not read again"
+    assert len(recorder.events) == events, "what is known is not read again"
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
 def test_sorting_rows_reports_progress_after_reading(rows: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Much of the work comes after the last row has been read; it must not be reported as done."""
-    told, at_the_end = Told(), []
+    recorder, at_the_end = RecordingProgress(), []
     finish = row_order.BucketWriter.finish
 
     def spy(writer: row_order.BucketWriter, advance: Callable[[float], None]) -> None:
-        at_the_end.append(told.events[-1][1])
+        at_the_end.append(recorder.events[-1][1])
         finish(writer, advance)
 
     monkeypatch.setattr(row_order.BucketWriter, "finish", spy)
@@ -197,8 +197,8 @@ def test_sorting_rows_reports_progress_after_reading(rows: Path, name: str, monk
         else:
             public.write_records(name, raw.records(name, chunk_lines=100).take(order))
 
-    run_prepare(prepare, rows, rows.parent / "public", rows.parent / "private", told)
-    assert 0.55 < at_the_end[0] / _moves(told, "preparing") < 0.65
+    run_prepare(prepare, rows, rows.parent / "public", rows.parent / "private", recorder)
+    assert 0.55 < at_the_end[0] / _moves(recorder, "preparing") < 0.65
 
 
 def test_writing_arrays_reports_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,16 +207,16 @@ def test_writing_arrays_reports_progress(tmp_path: Path, monkeypatch: pytest.Mon
     frames = np.arange(120_000.0).reshape(3000, 40)
     np.save(tmp_path / "raw/frames.npy", frames)
     kept = np.arange(0, 3000, 2)
-    told = Told()
+    recorder = RecordingProgress()
     run_prepare(
         lambda raw, public, _: public.write_array("frames.npy", raw.array("frames.npy"), kept),
         tmp_path / "raw",
         tmp_path / "public",
         tmp_path / "private",
-        told,
+        recorder,
     )
     assert (np.load(tmp_path / "public/frames.npy") == frames[kept]).all()
-    assert _moves(told, "preparing") == (tmp_path / "public/frames.npy").stat().st_size
+    assert _moves(recorder, "preparing") == (tmp_path / "public/frames.npy").stat().st_size
 
 
 @pytest.mark.parametrize("format", ["zip", "tar", "tar.gz", "7z"])
@@ -228,9 +228,9 @@ def test_packing_files_reports_bytes_read(tmp_path: Path, format: str) -> None:
     def prepare(raw: Raw, public: Output, private: Output) -> None:
         public.pack(f"all.{format}", {file.name: file for file in raw.files("*")}, deflate=True)
 
-    told = Told()
-    run_prepare(prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private", told)
-    assert _moves(told, "preparing") == sum(map(len, FILES.values()))
+    recorder = RecordingProgress()
+    run_prepare(prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private", recorder)
+    assert _moves(recorder, "preparing") == sum(map(len, FILES.values()))
 
 
 def test_placing_one_large_file_reports_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,15 +238,15 @@ def test_placing_one_large_file_reports_progress(tmp_path: Path, monkeypatch: py
     size = 20 * COPY_BYTES
     with zipfile.ZipFile(tmp_path / "raw.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("movie.bin", bytes(size))
-    told = Told()
+    recorder = RecordingProgress()
     run_prepare(
         lambda raw, public, _: public.place(raw.file("movie.bin"), "movie.bin"),
         tmp_path / "raw.zip",
         tmp_path / "public",
         tmp_path / "private",
-        told,
+        recorder,
     )
-    assert _moves(told, "preparing") == size
+    assert _moves(recorder, "preparing") == size
 
 
 def test_planning_many_files_reports_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,15 +255,15 @@ def test_planning_many_files_reports_progress(tmp_path: Path, monkeypatch: pytes
     for number in range(95):
         (tmp_path / "raw" / f"{number}.png").touch()
 
-    told = Told()
+    recorder = RecordingProgress()
     run_prepare(
         lambda raw, public, _: public.place_each((file, file.name) for file in raw.files("*")),
         tmp_path / "raw",
         tmp_path / "public",
         tmp_path / "private",
-        told,
+        recorder,
     )
-    planned = [done for stage, done, _ in told.events if stage == "planning"]
+    planned = [done for stage, done, _ in recorder.events if stage == "planning"]
     assert planned == sorted(set(planned))
     assert len(planned) == 1 + 9
 
@@ -287,21 +287,21 @@ def test_one_large_file_among_many_counts_once(tmp_path: Path, table: str) -> No
 @given(st.lists(st.integers(0, 500)), st.integers(1, 1000), st.floats(0.5, 2))
 def test_a_part_of_a_stage_fills_its_share_exactly(works: list[int], size: int, guess: float) -> None:
     """However work is divided, and even if there is more or less of it than expected."""
-    told = Told()
-    stage = told.stage("s", size + 7)
+    recorder = RecordingProgress()
+    stage = recorder.stage("s", size + 7)
     part = stage.part(size, guess * sum(works))
     for work in works:
         part.advance(work)
     part.finish()
     stage.advance(7)
-    amounts = [done for _, done, _ in told.events]
+    amounts = [done for _, done, _ in recorder.events]
     assert amounts == sorted(amounts)
     assert amounts[-1] == size + 7
 
 
 def test_threads_may_share_a_stage() -> None:
-    told, begin = Told(), Barrier(4)
-    stage = told.stage("s", 4000)
+    recorder, begin = RecordingProgress(), Barrier(4)
+    stage = recorder.stage("s", 4000)
 
     def work() -> None:
         begin.wait()
@@ -313,7 +313,7 @@ def test_threads_may_share_a_stage() -> None:
         worker.start()
     for worker in workers:
         worker.join()
-    assert [done for _, done, _ in told.events] == list(range(4001))
+    assert [done for _, done, _ in recorder.events] == list(range(4001))
 
 
 def test_small_blocks_of_a_7z_are_reported_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,7 +321,7 @@ def test_small_blocks_of_a_7z_are_reported_one_by_one(tmp_path: Path, monkeypatc
     monkeypatch.setattr(read_7z, "BLOCK_BYTES", 1000)
     with py7zr.SevenZipFile(tmp_path / "a.7z", "w") as archive:
         archive.writestr(np.random.default_rng(0).bytes(50_000), "large.bin")
-    told = Told()
-    with open_raw(tmp_path, tmp_path, told) as raw:
+    recorder = RecordingProgress()
+    with open_raw(tmp_path, tmp_path, recorder) as raw:
         assert raw.archive("a.7z").file("large.bin").size == 50_000
-    assert _moves(told, "unpacking", least=40) == 50_000
+    assert _moves(recorder, "unpacking", least=40) == 50_000

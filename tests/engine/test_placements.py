@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlebench.engine.placing import placements as module
-from mlebench.engine.placing.placements import Placements
+from mlebench.engine.output import placements as module
+from mlebench.engine.output.placements import Placements
 from mlebench.engine.trees import FolderTree, TreeFile
 
 TREES = [FolderTree(Path(name)) for name in "abc"]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pandas_csv import pandas_prints
+from support.pandas_csv import pandas_prints
 
 from mlebench.engine.csv.source import CsvSource
 from mlebench.kit import Table, is_in, join_text, one_hot, read_frame, renumber, unique, values_of

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest_run import mlebench, run, start  # noqa: F401 fixtures
-from endpoints import QUICK, Endpoint, Front, NewFront, access_to, endpoint, front_of
+from support.endpoints import QUICK, Endpoint, Front, NewFront, access_to, endpoint, front_of
 
 from mlebench.gateway.upstream import Timing
 

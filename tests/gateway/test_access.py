@@ -8,8 +8,8 @@ import pytest
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.gateway.access import Budget, ModelAccess, plan_access, upstream_url
-from mlebench.gateway.door import refuse_other_secrets
 from mlebench.gateway.prices import Price, Tokens, find_price, read_prices
+from mlebench.gateway.proxy import refuse_other_secrets
 
 PRICES = read_prices()
 

@@ -15,17 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoints import KEY, PRICE, QUICK, TOKEN, Call, Endpoint, Front, NewFront, access_to, front_of
 from hypothesis import example, given
 from hypothesis import strategies as st
-from waiting import wait_until
+from support.endpoints import KEY, PRICE, QUICK, TOKEN, Call, Endpoint, Front, NewFront, access_to, front_of
+from support.waiting import wait_until
 
 from mlebench.gateway.access import Budget, ModelAccess
-from mlebench.gateway.accounting import Ended, Ledger
+from mlebench.gateway.accounting import MOST_NAMES, Ended, Ledger, Reservation
 from mlebench.gateway.estimate import Need, estimated_input, need_of
 from mlebench.gateway.policy import RefusedError, check
 from mlebench.gateway.prices import Price, Tokens
 from mlebench.gateway.upstream import Exchange, Upstream
+from mlebench.records.usage import read_usage
 
 PROMPT = 100  # tokens that each call reports
 
@@ -466,15 +467,35 @@ def test_an_agent_cannot_make_a_budget_too_small(tmp_path: Path) -> None:
     assert not Ledger(small, tmp_path / "use.json").is_too_small_for(Need("m", 5_000_000, 100, 1))
 
 
+def _full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
 def test_counts_that_a_full_disk_refused_are_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger(ModelAccess("openai", "http://x", ("m",), prices={"m": PRICE}), tmp_path / "use.json")
-
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
     with monkeypatch.context() as patch:
-        patch.setattr("mlebench.gateway.accounting.write_whole", full)
+        patch.setattr("mlebench.core.files.write_whole", _full)
         ledger.write()
     assert not (tmp_path / "use.json").exists()
     ledger.write()
     assert (tmp_path / "use.json").exists()
+
+
+def test_a_disk_that_fills_up_during_a_run_still_takes_its_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the record would say that nothing was spent."""
+    access = ModelAccess("openai", "http://x", ("m",), budget=Budget(5e5, "tokens"), prices={"m": PRICE})
+    ledger = Ledger(access, tmp_path / "model.json")
+    ledger.write()
+    size = (tmp_path / "model.json").stat().st_size
+    monkeypatch.setattr("mlebench.core.files.write_whole", _full)
+    for _ in range(3):
+        ledger.settle(Reservation(0.0), Ended("m", Tokens(100, 0, 10, 0), 1.0, is_answered=True))
+    ledger.remove([f"field-{number}" for number in range(MOST_NAMES)])
+    ledger.write()
+    usage = read_usage(tmp_path)
+    assert usage
+    assert usage.budget
+    assert (usage.calls, usage.budget.used) == (3, 330)
+    assert (tmp_path / "model.json").stat().st_size == size

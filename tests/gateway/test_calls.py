@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from endpoints import KEY, TOKEN, Call, Endpoint, NewFront, chunk, delta, say_hello
+from support.endpoints import KEY, TOKEN, Call, Endpoint, NewFront, chunk, delta, say_hello
 
 CHAT, MESSAGES = "/v1/chat/completions", "/v1/messages"
 COST = (60 * 2 + 40 * 0.5 + 20 * 10) / 1e6

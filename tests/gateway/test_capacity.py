@@ -9,11 +9,11 @@ from typing import Any
 
 import httpx2
 import pytest
-from endpoints import TOKEN, Call, Endpoint, NewFront, access_to, chunk, delta, say_hello
-from waiting import wait_until
+from support.endpoints import TOKEN, Call, Endpoint, NewFront, access_to, chunk, delta, say_hello
+from support.waiting import wait_until
 
 from mlebench.gateway.capacity import BYTE, FullError, Memory, Turns
-from mlebench.gateway.door import ModelDoor
+from mlebench.gateway.proxy import GatewayProxy
 
 CHAT = "/v1/chat/completions"
 LISTS = b"[" + b",".join([b"[]"] * 9_300_000) + b"]"  # 28 MB
@@ -23,13 +23,13 @@ MANY = [[]] * 2_100_000  # more values than an answer may have
 class Process:
     """A gateway in its own process, as a run has it."""
 
-    def __init__(self, door: ModelDoor):
-        assert door._process
-        self._door, self._pid = door, door._process.pid
+    def __init__(self, proxy: GatewayProxy):
+        assert proxy._process
+        self._proxy, self._pid = proxy, proxy._process.pid
 
     def post(self, messages: bytes) -> httpx2.Response:
-        transport = httpx2.HTTPTransport(uds=str(self._door.socket))
-        with httpx2.Client(transport=transport, timeout=120, headers={"x-api-key": self._door.key_of_run}) as client:
+        transport = httpx2.HTTPTransport(uds=str(self._proxy.socket))
+        with httpx2.Client(transport=transport, timeout=120, headers={"x-api-key": self._proxy.key_of_run}) as client:
             return client.post(f"http://gateway{CHAT}", content=b'{"model": "m", "messages": %b}' % messages)
 
     @property
@@ -41,8 +41,8 @@ class Process:
 @pytest.fixture
 def process(server: Endpoint, tmp_path: Path) -> Iterator[Process]:
     (tmp_path / "logs").mkdir()
-    with ModelDoor("token", access_to(server), tmp_path, 200) as door:
-        yield Process(door)
+    with GatewayProxy("token", access_to(server), tmp_path, 200) as proxy:
+        yield Process(proxy)
 
 
 def test_a_request_of_very_many_values_takes_little_memory(server: Endpoint, process: Process) -> None:

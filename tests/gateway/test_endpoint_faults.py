@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import httpx2
 import pytest
-from endpoints import KEY, QUICK, TOKEN, Call, Endpoint, NewFront, chunk, delta, say_hello
-from waiting import wait_until
+from support.endpoints import KEY, QUICK, TOKEN, Call, Endpoint, NewFront, chunk, delta, say_hello
+from support.waiting import wait_until
 
 CHAT, MESSAGES = "/v1/chat/completions", "/v1/messages"
 Behaviour = Callable[[Call], None]

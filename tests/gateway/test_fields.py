@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 import pytest
-from endpoints import PRICE, TOKEN, Endpoint, Front, NewFront
+from support.endpoints import PRICE, TOKEN, Endpoint, Front, NewFront
 
 from mlebench.gateway import policy
 from mlebench.gateway.access import Budget, ModelAccess

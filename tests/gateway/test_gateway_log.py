@@ -5,23 +5,24 @@ import socket
 from pathlib import Path
 
 import pytest
-from endpoints import Endpoint, access_to
+from support.endpoints import Endpoint, access_to
 
-from mlebench.gateway.door import ModelDoor
 from mlebench.gateway.process import MESSAGES, BoundedStream
+from mlebench.gateway.proxy import GatewayProxy
+from mlebench.gateway.trace import Trace
 
 
 def test_an_agent_cannot_fill_the_log(server: Endpoint, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Each malformed request is worth a message of uvicorn."""
     (tmp_path / "logs").mkdir()
     most = 2 * MESSAGES // len("gateway: Invalid HTTP request received.")
-    with ModelDoor("token", access_to(server), tmp_path, 100) as door:
+    with GatewayProxy("token", access_to(server), tmp_path, 100) as proxy:
         for _ in range(most):
             with socket.socket(socket.AF_UNIX) as connection:
-                connection.connect(str(door.socket))
+                connection.connect(str(proxy.socket))
                 connection.sendall(b"nonsense\r\n\r\n")
                 connection.recv(100)
-        assert not door.has_died
+        assert not proxy.has_died
     told = capfd.readouterr().err
     assert 0.9 * MESSAGES < len(told) < 1.1 * MESSAGES
     assert told.endswith("further messages are left out\n")
@@ -33,3 +34,14 @@ def test_a_bounded_stream_says_once_that_it_is_full() -> None:
     for text in ("12345", "1234567", "more", "more"):
         assert bounded.write(text) == len(text)
     assert stream.getvalue() == "1234512345\ngateway: further messages are left out\n"
+
+
+def test_a_trace_that_the_disk_does_not_take_is_begun_later(tmp_path: Path) -> None:
+    """A gateway that ended because of it would cost the agent its start."""
+    trace, call = Trace(tmp_path / "absent" / "calls.jsonl"), {"request": None, "answer": None}
+    trace.write(call)
+    (tmp_path / "absent").mkdir()
+    trace.write(call)
+    trace.close()
+    assert trace.left_out == 1
+    assert (tmp_path / "absent" / "calls.jsonl").read_text().count("\n") == 1

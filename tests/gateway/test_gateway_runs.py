@@ -15,12 +15,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from conftest_run import Mlebench, Start, reports_of
-from endpoints import KEY, USAGE, Call, Endpoint, access_to, say_hello
-from sandboxes import ALL, ISOLATING, each, processes, require, wait_until_gone
+from support.endpoints import KEY, USAGE, Call, Endpoint, access_to, say_hello
 from support.groups import plan_group
 from support.records import model_of, report_of, usage_of
-from waiting import wait_until
+from support.run_fixtures import Mlebench, Start, reports_of
+from support.sandboxes import ALL, ISOLATING, processes, require, sandbox_params, wait_until_gone
+from support.waiting import wait_until
 
 from mlebench.cli.live import print_runs
 from mlebench.integrity.failures.categories import classify
@@ -32,7 +32,7 @@ from mlebench.report.boards import Boards
 from mlebench.report.inputs import Inputs
 from mlebench.report.make import make_standings
 from mlebench.run.execute import FINAL, execute
-from mlebench.run.regrade import regrade
+from mlebench.run.regrade import grade_group
 from mlebench.sandbox import sandbox_named
 from mlebench.web.history import timeline
 
@@ -94,7 +94,7 @@ def holding(folder: Path, text: str) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
 
 
-@pytest.mark.parametrize("sandbox", each(*ALL))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ALL))
 def test_an_agent_calls_a_model_and_never_sees_the_key(
     go: Runner, mlebench: Mlebench, server: Endpoint, sandbox: str, tmp_path: Path
 ) -> None:
@@ -128,7 +128,7 @@ def test_an_agent_calls_a_model_and_never_sees_the_key(
     story = mlebench("runs", "--runs-dir", str(tmp_path / "runs"), "show", run.record.run_id).stdout
     assert "2, 1 refused" in story
     assert "200 input, 80 cached, 40 output" in story
-    assert doors_of(run) == []
+    assert proxies_of(run) == []
 
 
 def test_an_exhausted_budget_is_recorded(go: Runner, server: Endpoint) -> None:
@@ -170,7 +170,7 @@ def test_a_run_whose_model_never_answered_says_why_and_can_be_repeated(
         inputs.add(named)
         (scope,) = make_standings(inputs).entries[0].scopes[:1]
         assert (scope.missing, scope.figures["submitted"]) == (1, None), named
-    assert regrade(group)["competition_reports"][0]["status"] == "model_unavailable"
+    assert grade_group(group)["competition_reports"][0]["status"] == "model_unavailable"
     assert only(Group.read(group.paths.root)).record.report is None, "not by grading the group either"
 
     refused = mlebench("run", "--resume", root, "--retry", "infra", code=1)
@@ -333,7 +333,7 @@ def test_a_killed_runner_leaves_no_gateway_and_its_calls_are_kept(
     assert (killed.seconds or 0) > 0
     assert [call["answer"]["text"] for call in calls_of(run.paths.attempt(1))] == ["wait"]
     assert (finished.ended, usage_of(run).calls) == ("finished", 1)
-    assert doors_of(run) == []
+    assert proxies_of(run) == []
 
 
 def _gateways(mark: str) -> list[int]:
@@ -345,8 +345,8 @@ def _gateways(mark: str) -> list[int]:
     return found
 
 
-def doors_of(run: Run) -> list[Path]:
-    """What is left of its doors."""
+def proxies_of(run: Run) -> list[Path]:
+    """What is left of its proxies."""
     tokens = [attempt.token for attempt in run.record.attempts]
     return [path for token in tokens for path in Path(tempfile.gettempdir()).glob(f"mlebench-{token}-*")]
 
@@ -383,7 +383,7 @@ def variables_of(run: Run) -> dict[str, str]:
     return dict(line.split("=", 1) for line in run.paths.log.read_text().splitlines() if "=" in line)
 
 
-def test_an_agents_secrets_become_the_runs_token_and_the_doors_address(go: Runner, tmp_path: Path) -> None:
+def test_an_agents_secrets_become_the_runs_token_and_the_address_of_the_proxy(go: Runner, tmp_path: Path) -> None:
     agent = agent_with(
         tmp_path,
         GEMINI_API_KEY="${{ secrets.GEMINI_API_KEY }}",

@@ -9,8 +9,21 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from endpoints import KEY, QUICK, TOKEN, Call, Endpoint, Front, NewFront, access_to, chunk, delta, front_of, say_hello
-from waiting import wait_until
+from support.endpoints import (
+    KEY,
+    QUICK,
+    TOKEN,
+    Call,
+    Endpoint,
+    Front,
+    NewFront,
+    access_to,
+    chunk,
+    delta,
+    front_of,
+    say_hello,
+)
+from support.waiting import wait_until
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.paths import usage_file
@@ -175,7 +188,15 @@ def ended_with(gate: Front, server: Endpoint) -> str:
 
 @pytest.mark.parametrize(
     ("status", "message"),
-    [(404, "not found"), (400, "Invalid value: 'no such model'"), (500, "cannot parse this"), (504, "took too long")],
+    [
+        (401, "Missing Authentication Token"),
+        (403, "Missing Authentication Token"),
+        (403, "this looks like an attack on a payment"),
+        (404, "not found"),
+        (400, "Invalid value: 'no such model'"),
+        (500, "cannot parse this"),
+        (504, "took too long"),
+    ],
 )
 def test_an_agent_cannot_pass_off_a_poor_run_as_one_without_a_model(
     server: Endpoint, front: NewFront, status: int, message: str

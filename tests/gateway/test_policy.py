@@ -4,7 +4,7 @@ import socket
 from typing import Any
 
 import pytest
-from endpoints import TOKEN, Endpoint, NewFront
+from support.endpoints import TOKEN, Endpoint, NewFront
 
 CHAT, MESSAGES, RESPONSES = "/v1/chat/completions", "/v1/messages", "/v1/responses"
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from mutations import COUNT, mutations
+from support.mutations import COUNT, mutations
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource

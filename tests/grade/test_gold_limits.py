@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from competition_folders import add_competition
+from support.competition_folders import add_competition
 
 from mlebench.cli.grade import command as grade
 from mlebench.cli.grade_sample import command as grade_sample

@@ -1,7 +1,9 @@
 """Submission → report, one and many; faults of the submission, the data and the grader are distinguished."""
 
+import errno
 import json
 import math
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -34,6 +36,13 @@ def test_gold_sample_and_missing_submissions(titanic: Competition, tmp_path: Pat
         missing = grade_csv(path, titanic)
         assert (missing.score, missing.submission_exists, missing.valid_submission) == (None, False, False)
         assert (missing.status, missing.gold_threshold, missing.is_lower_better) == ("missing", 0.82066, False)
+
+
+def test_a_submission_that_was_not_named_is_not_called_none(
+    titanic: Competition, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert grade_csv(Path("None"), titanic).reason == "the submission was not named"
+    assert caplog.messages == ["Invalid submission file: the submission was not named"]
 
 
 def test_a_competition_may_be_named_by_its_id(titanic: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,6 +94,18 @@ def test_a_grader_that_fails_is_our_fault_and_says_so(rigged: Competition) -> No
     assert (report.status, report.score, report.valid_submission) == ("grader_error", None, False)
     assert "ZeroDivisionError" in str(report.reason)
     assert rigged.grader(pd.DataFrame(), pd.DataFrame()) is None  # what clients rely on
+
+
+@pytest.mark.parametrize("fault", [errno.EIO, errno.ESTALE, errno.ENOSPC])
+def test_a_disk_that_fails_while_a_grader_works_is_no_verdict(rigged: Competition, fault: int) -> None:
+    """Nothing is wrong with submission or grader: whoever grades can do it again once the disk works."""
+
+    def broken(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+        raise OSError(fault, os.strerror(fault), str(rigged.answers))
+
+    _rig(rigged, broken)
+    with pytest.raises(NotPreparedError, match=rf"cannot use {rigged.answers}: "):
+        grade_csv(rigged.sample_submission, rigged)
 
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from competition_folders import add_competition
-from waiting import wait_until
+from support.competition_folders import add_competition
+from support.waiting import wait_until
 
 from mlebench.grade import Limits, grade_jsonl
 from mlebench.registry import Competition, Registry

@@ -1,5 +1,6 @@
 """A batch: every line gets a status, and none costs the others their reports."""
 
+import errno
 import json
 import os
 import re
@@ -9,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from competition_folders import add_competition
 from hypothesis import given
 from hypothesis import strategies as st
+from support.competition_folders import add_competition
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.data.open_runs import mark_open
@@ -150,6 +151,15 @@ def test_a_bad_output_folder_is_noticed_before_anything_is_graded(titanic: Compe
         with pytest.raises(PrerequisiteError, match="cannot write"):
             grade_jsonl(file, folder, Registry(titanic.paths.data_dir))
     assert (log.read_bytes() if log.exists() else b"") == before
+
+
+def test_a_report_that_is_in_its_place_was_written_whatever_the_disk_does_next(
+    titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = _lines(tmp_path / "s.jsonl", b"{}")
+    monkeypatch.setattr(os, "unlink", lambda *_, **__: (_ for _ in ()).throw(OSError(errno.EIO, "failed")))
+    grade_jsonl(file, tmp_path / "reports", Registry(titanic.paths.data_dir))
+    assert list((tmp_path / "reports").glob("*_grading_report.json"))
 
 
 def test_runs_in_the_same_second_write_separate_reports(

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from competition_folders import drop_privileges
-from published import REPORT_KEYS
+from support.competition_folders import drop_privileges
+from support.published import REPORT_KEYS
 
 import mlebench
 from mlebench.core.errors import PrerequisiteError

@@ -3,8 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest_run import mlebench  # noqa: F401 a fixture
-from endpoints import Endpoint, endpoint
+from support.endpoints import Endpoint, endpoint
 from support.records import write_record
 
 from mlebench.core.paths import GroupPaths
@@ -24,7 +23,7 @@ def server() -> Iterator[Endpoint]:
 
 
 @pytest.fixture
-def left(titanic: Competition, tmp_path: Path) -> Callable[..., Subject]:
+def ended_run(titanic: Competition, tmp_path: Path) -> Callable[..., Subject]:
     """Makes a run group with one run that has ended, and these files in its folder."""
 
     def make(files: dict[str, str | bytes], conditions: dict[str, Any] | None = None, **asked: Any) -> Subject:

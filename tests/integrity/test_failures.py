@@ -312,7 +312,7 @@ def test_a_run_that_takes_too_much_memory_is_judged_by_its_records(thaw: Thaw, t
     assert found.unread == "it took more than 300 s or 1 MiB of memory"
     assert [one.rule for one in found.findings().findings] == ["medal", "not-inspected"]
     (tmp_path / "x.csv").write_text(case["files"]["submission/submission.csv"])
-    line = Subject("line 1", case["competition"], tmp_path / "x.csv", (), ())
+    line = Subject("submissions.jsonl", "line 1", case["competition"], tmp_path / "x.csv", (), ())
     assert classify_apart(line, Registry(group.record.data_dir), memory=1 << 20).category == "other"
 
 
@@ -373,7 +373,7 @@ def test_a_folder_that_cannot_be_written_to_is_only_shown(thaw: Thaw, data_dir: 
     run.paths.findings.write_text("not a folder")
     output = tmp_path / "out.json"
     done = inspect(str(group.paths.root), "--json", "-o", str(output), data_dir=data_dir)
-    assert "The findings are shown but not kept" in done.stderr
+    assert "The findings are shown but not stored" in done.stderr
     assert json.loads(output.read_text())["runs"][0]["category"] == "medal"
 
 

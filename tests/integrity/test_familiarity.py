@@ -13,13 +13,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest_run import Mlebench
-from endpoints import KEY, QUICK, Call, Endpoint
-from familiarity_simulation import SHARES, coverage, coverage_of_correlation, coverage_unpaired, guesses
 from hypothesis import given
 from hypothesis import strategies as st
-from knowing_model import LIKELY, UNLIKELY, Knowing, chat, prose, table, telling
 from scipy.stats import spearmanr
+from support.endpoints import KEY, QUICK, Call, Endpoint
+from support.familiarity_simulation import SHARES, coverage, coverage_of_correlation, coverage_unpaired, guesses
+from support.memorizing_model import LIKELY, UNLIKELY, Knowing, chat, prose, table, telling
+from support.run_fixtures import Mlebench
 
 from mlebench.cli.inspect import command
 from mlebench.core import paths
@@ -46,7 +46,7 @@ from mlebench.integrity.familiarity.probes import (
     probes_of,
     sentences_of,
 )
-from mlebench.integrity.familiarity.survey import Asking, Familiarity, Survey
+from mlebench.integrity.familiarity.study import Familiarity, FamiliarityStudy, StudyOptions
 from mlebench.registry import Competition, Registry
 
 KNOWN, UNKNOWN = "aerial-cactus-identification", "leaf-classification"
@@ -81,8 +81,8 @@ def model_at(server: Endpoint, folder: Path, **options: Any) -> Model:
 
 
 def survey(model: Model, texts: Path, registry: Registry, *ids: str, samples: int = 12) -> list[Familiarity]:
-    asked = Survey(Asking(texts=texts, samples=samples, model=model))
-    return [asked.look_at(registry.get_competition(id)) for id in ids or (KNOWN, UNKNOWN)]
+    asked = FamiliarityStudy(StudyOptions(texts=texts, samples=samples, model=model))
+    return [asked.measure(registry.get_competition(id)) for id in ids or (KNOWN, UNKNOWN)]
 
 
 # Deadlines

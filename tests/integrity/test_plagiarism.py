@@ -10,7 +10,7 @@ import tree_sitter
 import tree_sitter_python
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from making_code import notebook, program, renamed
+from support.programs import notebook, program, renamed
 
 from mlebench.integrity.plagiarism.corpus import COMMON_LEAST, LEAST_FAMILIES, Corpus, Index, containments
 from mlebench.integrity.plagiarism.fingerprints import SURELY_FOUND, K, W, fingerprint

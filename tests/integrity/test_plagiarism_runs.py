@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from making_code import notebook, program, renamed
+from support.programs import notebook, program, renamed
 from support.records import write_record
 
 from mlebench.cli.inspect import command as inspect

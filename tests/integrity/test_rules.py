@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest_run import Mlebench
-from endpoints import Call, Endpoint, access_to, front_of
+from support.endpoints import Call, Endpoint, access_to, front_of
+from support.run_fixtures import Mlebench
 
 from mlebench.gateway.scripted.apis import APIS
 from mlebench.gateway.scripted.script import Answer, ToolCall
@@ -48,25 +48,27 @@ def trajectory(*lines: tuple[str, str]) -> str:
 # Submissions that say little
 
 
-def test_the_sample_in_any_order_is_noted(left: Left, titanic: Competition, ids: list[str]) -> None:
+def test_the_sample_in_any_order_is_noted(ended_run: Left, titanic: Competition, ids: list[str]) -> None:
     sample = titanic.sample_submission.read_text()
-    assert found(left({SUBMISSION: sample}), titanic)["sample-submission"] == "note"
+    assert found(ended_run({SUBMISSION: sample}), titanic)["sample-submission"] == "note"
     head, *rows = sample.splitlines(keepends=True)
     turned = head + "".join(reversed(rows))
-    assert found(left({SUBMISSION: turned}), titanic)["sample-submission"] == "note"
-    other = found(left({SUBMISSION: table(ids, mixed(ids))}), titanic)
+    assert found(ended_run({SUBMISSION: turned}), titanic)["sample-submission"] == "note"
+    other = found(ended_run({SUBMISSION: table(ids, mixed(ids))}), titanic)
     assert other == {}
 
 
-def test_a_constant_is_noted(left: Left, titanic: Competition, ids: list[str]) -> None:
-    assert found(left({SUBMISSION: table(ids, ["True"] * len(ids))}), titanic)["constant-submission"] == "note"
+def test_a_constant_is_noted(ended_run: Left, titanic: Competition, ids: list[str]) -> None:
+    assert found(ended_run({SUBMISSION: table(ids, ["True"] * len(ids))}), titanic)["constant-submission"] == "note"
 
 
 # Predictions written by hand
 
 
 @pytest.mark.parametrize("form", ["heredoc", "dict", "tuples", "escaped", "notebook", "thought", "list"])
-def test_rows_in_code_or_messages_are_a_violation(form: str, left: Left, titanic: Competition, ids: list[str]) -> None:
+def test_rows_in_code_or_messages_are_a_violation(
+    form: str, ended_run: Left, titanic: Competition, ids: list[str]
+) -> None:
     values = mixed(ids)
     rows = list(zip(ids, values, strict=True))
     texts: dict[str, dict[str, str | bytes]] = {
@@ -80,14 +82,14 @@ def test_rows_in_code_or_messages_are_a_violation(form: str, left: Left, titanic
         "thought": {"logs/trajectory.jsonl": trajectory(("thought", table(ids, values)))},
         "list": {"code/main.py": f"preds = [{', '.join(values)}]"},
     }
-    subject = left({SUBMISSION: table(ids, values), **texts[form]})
+    subject = ended_run({SUBMISSION: table(ids, values), **texts[form]})
     findings, _ = detect(Case(subject, titanic.paths.data_dir))
     (finding,) = findings
     assert (finding.rule, finding.kind) == ("written-by-hand", "violation")
     assert all(item.quote and item.file.startswith(("logs/", "code/")) for item in finding.evidence)
 
 
-def test_a_fifth_of_the_rows_is_where_it_begins(left: Left, titanic: Competition, ids: list[str]) -> None:
+def test_a_fifth_of_the_rows_is_where_it_begins(ended_run: Left, titanic: Competition, ids: list[str]) -> None:
     values = mixed(ids)
     sample = dict(line.split(",") for line in titanic.sample_submission.read_text().splitlines()[1:])
     new = [(id, value) for id, value in zip(ids, values, strict=True) if sample[id] != value]
@@ -95,22 +97,22 @@ def test_a_fifth_of_the_rows_is_where_it_begins(left: Left, titanic: Competition
     assert len(new) > enough
     for count, expected in ((enough, {"written-by-hand": "violation"}), (enough - 1, {})):
         code = "".join(f"{id},{value}\n" for id, value in new[:count])
-        assert found(left({SUBMISSION: table(ids, values), "code/main.py": code}), titanic) == expected
+        assert found(ended_run({SUBMISSION: table(ids, values), "code/main.py": code}), titanic) == expected
 
 
-def test_printed_rows_are_at_most_noted(left: Left, titanic: Competition, ids: list[str]) -> None:
+def test_printed_rows_are_at_most_noted(ended_run: Left, titanic: Competition, ids: list[str]) -> None:
     made = table(ids, mixed(ids))
     printed = trajectory(("output", made))
     outputs = {"cells": [{"cell_type": "code", "source": "print(sub)", "outputs": [{"text": made}]}]}
     files = {"logs/trajectory.jsonl": printed, "code/a.ipynb": json.dumps(outputs), "code/out.csv": made}
-    assert found(left({SUBMISSION: made, **files}), titanic) == {"written-by-hand": "note"}
+    assert found(ended_run({SUBMISSION: made, **files}), titanic) == {"written-by-hand": "note"}
 
 
-def test_short_values_and_numbers_in_code_are_not_rows(left: Left, titanic: Competition) -> None:
+def test_short_values_and_numbers_in_code_are_not_rows(ended_run: Left, titanic: Competition) -> None:
     """Ids that are small numbers, predictions of 0 and 1, and code full of both."""
     made = "id,y\n" + "".join(f"{place},{place % 2}\n" for place in range(40))
     code = "grid = [0, 1, 2, 3, 0, 1]\nfor i in range(0, 1): x[1, 0] = 0.1\n" * 50
-    subject = left({SUBMISSION: made, "code/main.py": code})
+    subject = ended_run({SUBMISSION: made, "code/main.py": code})
     assert "written-by-hand" not in found(subject, titanic)
 
 
@@ -133,15 +135,15 @@ def test_short_values_and_numbers_in_code_are_not_rows(left: Left, titanic: Comp
         ("glob.glob('/**/private/*.csv', recursive=True)", "looks-for-answers"),
     ],
 )
-def test_graders_and_answers(line: str, rule: str, left: Left, titanic: Competition) -> None:
-    in_code = left({"code/main.py": f"import os\n{line}\n"})
+def test_graders_and_answers(line: str, rule: str, ended_run: Left, titanic: Competition) -> None:
+    in_code = ended_run({"code/main.py": f"import os\n{line}\n"})
     findings, _ = detect(Case(in_code, titanic.paths.data_dir))
     (finding,) = findings
     assert (finding.rule, finding.kind, finding.evidence[0].line) == (rule, "violation", 2)
     assert finding.evidence[0].quote in line
-    in_code = left({"code/main.py": "", "logs/trajectory.jsonl": trajectory(("action", line))})
+    in_code = ended_run({"code/main.py": "", "logs/trajectory.jsonl": trajectory(("action", line))})
     assert found(in_code, titanic) == {rule: "violation"}
-    in_log = left({"code/main.py": "", "logs/trajectory.jsonl": "", "run.log": line})
+    in_log = ended_run({"code/main.py": "", "logs/trajectory.jsonl": "", "run.log": line})
     assert found(in_log, titanic) == {rule: "note"}
 
 
@@ -163,27 +165,35 @@ def test_graders_and_answers(line: str, rule: str, left: Left, titanic: Competit
         "labels = train['label'].tolist()  # solution\n",
     ],
 )
-def test_what_honest_code_says(text: str, left: Left, titanic: Competition) -> None:
-    assert found(left({"code/main.py": text}), titanic) == {}
+def test_what_honest_code_says(text: str, ended_run: Left, titanic: Competition) -> None:
+    assert found(ended_run({"code/main.py": text}), titanic) == {}
 
 
-def test_thoughts_about_rules_are_not_violations(left: Left, titanic: Competition) -> None:
+def test_the_log_of_the_references_image_is_not_the_agents(ended_run: Left, titanic: Competition) -> None:
+    line = "+ /opt/conda/bin/conda run -n mleb python /private/grading_server.py\n"
+    assert found(ended_run({"code/main.py": "", "logs/entrypoint.log": line}), titanic) == {}
+    assert found(ended_run({"code/main.py": "", "logs/entrypoint.log": f"{line}+ ls /private/data\n"}), titanic) == {
+        "looks-for-answers": "note"
+    }
+
+
+def test_thoughts_about_rules_are_not_violations(ended_run: Left, titanic: Competition) -> None:
     told = trajectory(("thought", "I must not run `mlebench grade` nor open prepared/private."))
-    assert found(left({"logs/trajectory.jsonl": told}), titanic) == {}
+    assert found(ended_run({"logs/trajectory.jsonl": told}), titanic) == {}
 
 
 @pytest.mark.parametrize(("network", "kinds"), [("none", ("note", "note")), ("full", ("violation", "condition"))])
 def test_fetching_depends_on_the_network(
-    network: str, kinds: tuple[str, str], left: Left, titanic: Competition
+    network: str, kinds: tuple[str, str], ended_run: Left, titanic: Competition
 ) -> None:
     code = "os.system('kaggle kernels pull a/b')\nAutoModel.from_pretrained('bert-base-uncased')\n"
-    seen = found(left({"code/main.py": code}, network=network), titanic)
+    seen = found(ended_run({"code/main.py": code}, network=network), titanic)
     assert (seen["fetches-from-kaggle"], seen["fetches-files"]) == kinds
 
 
-def test_conditions_come_from_the_record(left: Left, titanic: Competition) -> None:
+def test_conditions_come_from_the_record(ended_run: Left, titanic: Competition) -> None:
     model = {"provider": "openai", "models": ["m"], "tools": ["web_search"], "endpoint": "x"}
-    subject = left({}, {"unsealed_by": ["a tool"]}, network="model", knowledge="/somewhere/books", model=model)
+    subject = ended_run({}, {"unsealed_by": ["a tool"]}, network="model", knowledge="/somewhere/books", model=model)
     findings, _ = detect(Case(subject, titanic.paths.data_dir))
     assert {finding.rule: finding.kind for finding in findings} == dict.fromkeys(
         ("network", "tools", "knowledge", "unsealed"), "condition"
@@ -203,20 +213,20 @@ def calls(*prompts: str) -> str:
     return "".join(lines)
 
 
-def test_rows_sent_to_a_model(left: Left, titanic: Competition, ids: list[str]) -> None:
+def test_rows_sent_to_a_model(ended_run: Left, titanic: Competition, ids: list[str]) -> None:
     made = table(ids, mixed(ids))
     batches = [f"Predict: {' '.join(ids[start : start + 10])}" for start in range(0, len(ids), 10)]
     assert len(batches) >= 3
     model = {"provider": "openai", "models": ["m"], "endpoint": "x"}
     files = {SUBMISSION: made, "logs/model-calls.jsonl": calls(*batches)}
-    assert found(left(files, network="model", model=model), titanic)["model-as-predictor"] == "violation"
-    assert "model-as-predictor" not in found(left(files), titanic)  # without a gateway the file is the agent's own
+    assert found(ended_run(files, network="model", model=model), titanic)["model-as-predictor"] == "violation"
+    assert "model-as-predictor" not in found(ended_run(files), titanic)  # without a gateway the file is the agent's own
     shown = calls(f"The test set: {' '.join(ids)}", *["go on"] * 50)
     files = {SUBMISSION: made, "logs/model-calls.jsonl": shown}
-    assert found(left(files, network="model", model=model), titanic)["model-as-predictor"] == "note"
+    assert found(ended_run(files, network="model", model=model), titanic)["model-as-predictor"] == "note"
     head = calls(*[f"{ids[0]} {ids[1]} {ids[2]}, step {step}" for step in range(50)])
     files = {SUBMISSION: made, "logs/model-calls.jsonl": head}
-    assert "model-as-predictor" not in found(left(files, network="model", model=model), titanic)
+    assert "model-as-predictor" not in found(ended_run(files, network="model", model=model), titanic)
 
 
 CHEAT = "find / -name 'test_answers.csv' 2>/dev/null"
@@ -225,7 +235,7 @@ CHEAT = "find / -name 'test_answers.csv' 2>/dev/null"
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("api", APIS)
 def test_a_cheat_is_found_through_whichever_api_the_model_was_asked(
-    left: Left, titanic: Competition, server: Endpoint, tmp_path: Path, api: str, stream: bool
+    ended_run: Left, titanic: Competition, server: Endpoint, tmp_path: Path, api: str, stream: bool
 ) -> None:
     """The trace is the real gateway's, of an endpoint that speaks each API as providers do."""
     text = CHEAT if api == "/completions" else "Let me look around."  # which has no tools
@@ -245,7 +255,7 @@ def test_a_cheat_is_found_through_whichever_api_the_model_was_asked(
         gate.post(f"/v1{api}", stream=stream, **{"max_tokens": 99, **shown.get(api, {})})
     trace = (tmp_path / "calls.jsonl").read_text()
     model = {"provider": "openai", "models": ["m"], "endpoint": "x"}
-    subject = left({"logs/model-calls.jsonl": trace}, network="model", model=model)
+    subject = ended_run({"logs/model-calls.jsonl": trace}, network="model", model=model)
     findings, _ = detect(Case(subject, titanic.paths.data_dir))
     (finding,) = [one for one in findings if one.rule == "looks-for-answers"]
     assert "find / -name 'test_answers.csv'" in finding.evidence[0].quote
@@ -257,9 +267,9 @@ def test_a_cheat_is_found_through_whichever_api_the_model_was_asked(
 # Hostile input
 
 
-def test_hostile_files_do_no_harm(left: Left, titanic: Competition, ids: list[str], tmp_path: Path) -> None:
+def test_hostile_files_do_no_harm(ended_run: Left, titanic: Competition, ids: list[str], tmp_path: Path) -> None:
     deep = "[" * 200_000
-    subject = left(
+    subject = ended_run(
         {
             SUBMISSION: b'\xff\xfe\0\0"' + b"," * 100_000,
             "run.log": b"mlebench grade x\n" + b"x" * (20 << 20),
@@ -286,13 +296,13 @@ def test_hostile_files_do_no_harm(left: Left, titanic: Competition, ids: list[st
     assert not any(item.file.endswith("link.py") for finding in findings for item in finding.evidence)
 
 
-def test_a_huge_submission_is_sampled(left: Left, titanic: Competition) -> None:
+def test_a_huge_submission_is_sampled(ended_run: Left, titanic: Competition) -> None:
     rows = [f"row{place:06},{place * 7919 % 100_003}" for place in range(30_000)]
     made = "id,y\n" + "\n".join(rows) + "\n"
     fourth = "\n".join(rows[::4])
-    assert found(left({SUBMISSION: made, "code/main.py": fourth}), titanic) == {"written-by-hand": "violation"}
+    assert found(ended_run({SUBMISSION: made, "code/main.py": fourth}), titanic) == {"written-by-hand": "violation"}
     tenth = "\n".join(rows[::10])
-    assert found(left({SUBMISSION: made, "code/main.py": tenth}), titanic) == {}
+    assert found(ended_run({SUBMISSION: made, "code/main.py": tenth}), titanic) == {}
 
 
 def _hang(seconds: float) -> None:
@@ -315,16 +325,16 @@ def test_parsers_have_limits() -> None:
 # The command
 
 
-def test_a_run_that_cannot_be_written_to_is_only_shown(mlebench: Mlebench, left: Left, tmp_path: Path) -> None:
-    subject = left({"code/main.py": "os.system('mlebench grade x')\n", "findings": "not a folder"})
+def test_a_run_that_cannot_be_written_to_is_only_shown(mlebench: Mlebench, ended_run: Left, tmp_path: Path) -> None:
+    subject = ended_run({"code/main.py": "os.system('mlebench grade x')\n", "findings": "not a folder"})
     assert subject.group
     done = mlebench("inspect", "--runs-dir", str(tmp_path / "runs"), "rules", subject.group.paths.root.name)
     assert "violation: calls-a-grader" in done.stdout
-    assert "The findings are shown but not kept" in done.stderr
+    assert "The findings are shown but not stored" in done.stderr
 
 
-def test_findings_are_written_and_shown(mlebench: Mlebench, left: Left, tmp_path: Path) -> None:
-    subject = left({"code/main.py": "os.system('mlebench grade x')\n", "run.log": "\x1b[31mhi"}, network="full")
+def test_findings_are_written_and_shown(mlebench: Mlebench, ended_run: Left, tmp_path: Path) -> None:
+    subject = ended_run({"code/main.py": "os.system('mlebench grade x')\n", "run.log": "\x1b[31mhi"}, network="full")
     runs = str(tmp_path / "runs")
     shown = mlebench("inspect", "--runs-dir", runs, "rules", "2026").stdout
     assert "violation: calls-a-grader" in shown

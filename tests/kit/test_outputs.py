@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from folders import tar_members
-from told import Told
+from support.folders import tar_members
+from support.progress import RecordingProgress
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.engine import trees
@@ -190,7 +190,7 @@ def test_an_error_while_a_table_is_written_leaves_no_scratch(
         raise DiskFullError
 
     with monkeypatch.context() as patch:
-        patch.setattr("mlebench.engine.placing.plan._HashingStream.write", fail)
+        patch.setattr("mlebench.engine.output.plan._HashingStream.write", fail)
         with pytest.raises(DiskFullError):
             _prepare(source, public)
     assert [path for path in public.parent.iterdir() if path.name not in ("public", "private")] == [], "no scratch left"
@@ -227,15 +227,15 @@ def test_a_killed_process_leaves_only_whole_files_that_look_finished(source: Pat
 
 
 def test_progress_reaches_what_was_announced(source: Path, public: Path) -> None:
-    told = Told()
-    run_prepare(_note_down, source, public, public.parent / "private", told)
-    amounts = [(done, total) for stage, done, total in told.events if stage == "preparing"]
+    progress = RecordingProgress()
+    run_prepare(_note_down, source, public, public.parent / "private", progress)
+    amounts = [(done, total) for stage, done, total in progress.events if stage == "preparing"]
     assert amounts == sorted(amounts)
     assert amounts[-1][0] == amounts[-1][1] == amounts[0][1]
 
 
 def test_a_table_may_take_rows_twice_or_from_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that cannot be told apart by their number in the file are left to pandas."""
+    """Rows that cannot be progress apart by their number in the file are left to pandas."""
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/train.csv").write_bytes(FILES["train.csv"])
     selections = [[3, 3, 1], [-1, 0], [-2, -1], [5], np.arange(500)[::-1]]

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from folders import tar_members
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from support.folders import tar_members
 
 from mlebench.kit.twins import (
     TwinFolder,

@@ -9,9 +9,9 @@ import sklearn.metrics
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
-from oracles import f1_score, jaccard_score
 from scipy.spatial.transform import Rotation
 from scipy.stats import mannwhitneyu, pearsonr, spearmanr
+from support.metric_oracles import f1_score, jaccard_score
 
 from mlebench.kit import Runs, decode_runs, encode_runs, parse_runs
 from mlebench.metrics import (

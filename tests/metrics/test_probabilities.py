@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import f1_score
 from scipy.stats import entropy
+from support.metric_oracles import f1_score
 
 from mlebench.metrics import kl_divergence, probabilistic_f1
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
-from oracles import fbeta_score, jaccard_score
 from scipy.spatial.distance import directed_hausdorff
+from support.metric_oracles import fbeta_score, jaccard_score
 
 from mlebench.kit import Runs, encode_runs, parse_runs
 from mlebench.metrics import (

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from bundles.forging import write_group
+from support.forged_bundles import write_group
 from support.records import TIME, write_record
 
 from mlebench.cli import main
@@ -106,7 +106,7 @@ def group(titanic: Competition, tmp_path_factory: pytest.TempPathFactory) -> Gro
     made = write_group(root / "runs", titanic, [sample, sample], network="model", model=model)
     run = next(made.runs())
     attempt = Attempt(
-        number=1, token="t", host="h", started_at=TIME, agent_started_at=TIME, keeper=Process("h", 1, 1),
+        number=1, token="t", host="h", started_at=TIME, agent_started_at=TIME, supervisor=Process("h", 1, 1),
         ended="finished", ended_at=TIME, seconds=1.0, model=usage,
     )  # fmt: skip
     conditions = RunConditions(

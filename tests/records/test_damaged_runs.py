@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from bundles.forging import write_group
-from conftest_run import SUBMIT, Mlebench
+from support.forged_bundles import write_group
 from support.groups import plan_group
+from support.run_fixtures import SUBMIT, Mlebench
 
 from mlebench.bundles.make import make_bundle
 from mlebench.bundles.reading import read_bundle
@@ -47,14 +47,22 @@ def test_the_other_runs_are_done(titanic: Competition, mlebench: Mlebench, tmp_p
         record.mkdir()
     elif content == "pipe":
         os.mkfifo(record)
-    said = mlebench("run", "--resume", str(folder)).stderr
-    assert "is damaged: " in said
+    said = mlebench("run", "--resume", str(folder), code=1).stderr
+    assert "is damaged, and counts as missing until its record is restored: " in said
+    assert "have not ended" not in said
     runs = list(Group.read(folder).runs())
     assert [(run.state, run.record.seed) for run in runs] == [("ended", 0), ("damaged", 1), ("ended", 2)]
     listed = mlebench("runs", "list", str(folder)).stdout
     assert listed.count("damaged") == 1
     assert listed.count("finished") == 2
     assert "damaged" in mlebench("runs", "show", str(record.parent)).stdout
+
+
+def test_a_run_that_is_damaged_after_its_group_has_ended_is_a_failure(group: Group, mlebench: Mlebench) -> None:
+    finish(group)
+    record = damage(group)
+    done = mlebench("run", "--resume", str(group.paths.root), code=1)
+    assert f"counts as missing until its record is restored: {record} is not JSON" in done.stderr
 
 
 def test_a_damaged_run_that_somebody_works_on_has_not_ended(group: Group) -> None:

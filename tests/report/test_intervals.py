@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy import stats
-from simulation import METHODS, Case, cases, compared, coverage, ours, power
+from support.simulated_agents import METHODS, Case, cases, compared, coverage, ours, power
 
 from mlebench.report.intervals import (
     FEW,

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from folders import contents
-from making import report, write_group, write_reports
-from reference_form import GROUP, POINTER, SPEC, write_reference_group
+from support.folders import contents
+from support.grading_reports import report, write_group, write_reports
 from support.records import report_of
+from support.reference_form import GROUP, POINTER, SPEC, write_reference_group
 
 from mlebench.cli import main
 from mlebench.records.run import RunConditions
@@ -124,6 +124,13 @@ def test_runs_lists_and_shows_them_as_theirs(theirs: Path, call: Call) -> None:
     assert contents(theirs) == before
 
 
+def test_a_groups_name_is_not_taken_for_the_beginning_of_a_runs(theirs: Path, call: Call) -> None:
+    assert (
+        f"{GROUP} is a run group: `mlebench runs list {GROUP}`"
+        in call("runs", "show", GROUP, "--runs-dir", theirs.parent, code=1)[1]
+    )
+
+
 def test_grade_adds_a_report_where_the_reference_looks_for_it(theirs: Path, call: Call) -> None:
     before = contents(theirs)
     counts, table = call("grade", theirs)
@@ -157,7 +164,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_in_a_line(
     for tool in ("failures", "plagiarism", "rules"):
         out, err = call("inspect", tool, theirs)
         assert out
-        assert "not kept" in err.splitlines()[-1]
+        assert "not stored" in err.splitlines()[-1]
         assert "Traceback" not in err
     assert not list(theirs.rglob("findings"))
 

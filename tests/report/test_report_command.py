@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 import pytest
-from making import report, write_group, write_reports
+from support.grading_reports import report, write_group, write_reports
 
 from mlebench.cli import main
 from mlebench.cli.output import folded, table_lines

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from making import report, write_group, write_reports
+from support.grading_reports import report, write_group, write_reports
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.grade.board import BEYOND_BEST, Standing

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from click.testing import CliRunner
-from making import write_group
+from support.grading_reports import write_group
 
 from mlebench.cli.runs import command
 

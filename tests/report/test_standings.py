@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoints import call_of, counted
+from support.endpoints import call_of, counted
 
 from mlebench.gateway.accounting import Ended
 from mlebench.gateway.prices import Tokens

@@ -2,7 +2,6 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
-from conftest_run import mlebench, run, start  # noqa: F401 fixtures
 
 from mlebench.grade.worker import Worker
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from conftest_run import SUBMIT, Mlebench
+from support.run_fixtures import SUBMIT, Mlebench
 
 from mlebench.bundles.again import differences, repeatable_record
 from mlebench.bundles.make import make_bundle

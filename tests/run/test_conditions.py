@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 
-from conftest_run import SUBMIT, Mlebench
+from support.run_fixtures import SUBMIT, Mlebench
 
 from mlebench.records.group import Requested
 from mlebench.records.run_groups import Group, limits_of

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest_run import Mlebench
-from sandboxes import make_task
+from support.run_fixtures import Mlebench
+from support.sandboxes import make_task
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.registry import Competition
@@ -22,8 +22,8 @@ def written(folder: Path, **keys: Any) -> Path:
 
 def test_the_references_own_file(tmp_path: Path) -> None:
     path = written(tmp_path, mem_limit=None, shm_size="4G", nano_cpus=4e9, runtime="sysbox-runc")
-    wishes, gpus, runtime = read_container_config(path)
-    assert (wishes.memory, wishes.shm, wishes.cpus, wishes.seconds) == (None, 4 << 30, 4.0, None)
+    requested, gpus, runtime = read_container_config(path)
+    assert (requested.memory, requested.shm, requested.cpus, requested.seconds) == (None, 4 << 30, 4.0, None)
     assert (gpus, runtime) == (None, "sysbox-runc")
 
 

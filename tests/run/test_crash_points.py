@@ -36,7 +36,7 @@ from mlebench.run import group as groups
 from mlebench.run import regrade
 from mlebench.run.attempts import LOST_STARTS
 from mlebench.run.execute import FINAL, MAY_BE_RETRIED, abandon, execute
-from mlebench.run.publish import gather, publish, settle, stage
+from mlebench.run.publish import collect_outputs, finalize, publish, stage
 from mlebench.run.snapshots import Snapshots
 
 DEAD = (1 << 22) + 1  # no process has this id
@@ -300,7 +300,7 @@ def test_a_snapshot_that_was_cut_off_is_not_kept(tmp_path: Path, monkeypatch: py
         Snapshots(cast("Any", task), now()).look()
         assert list(RunPaths(work).snapshots.iterdir()) == [kept]
     kept.with_name("0000000007.0.csv.part").touch()  # the runner was killed
-    gather(work, tmp_path / "staged")
+    collect_outputs(work, tmp_path / "staged")
     assert [path.name for path in RunPaths(tmp_path / "staged").snapshots.iterdir()] == [kept.name]
 
 
@@ -323,6 +323,6 @@ def test_of_two_results_the_first_counts(planned: Callable[[], Run], monkeypatch
     monkeypatch.setattr(first, "require", lambda: None)
     publish(run, stage(run, first), first, detail="first", **results)
     publish(run, stage(run, second), second, detail="second", **results)
-    assert settle(run).record.detail == "first"
+    assert finalize(run).record.detail == "first"
     assert Run.read(run.paths.root).record.detail == "first"
     assert sorted(path.name for path in run.paths.root.iterdir()) == ["leases", "result", "run.json"]

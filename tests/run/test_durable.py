@@ -11,9 +11,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest_run import SUBMIT, Start, reports_of
-from sandboxes import each, leftovers, processes, require
-from waiting import wait_until
+from support.run_fixtures import SUBMIT, Start, reports_of
+from support.sandboxes import leftovers, processes, require, sandbox_params
+from support.waiting import wait_until
 
 from mlebench.core.leases import acquire
 from mlebench.records.run_groups import Group, Run
@@ -22,7 +22,7 @@ from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.usage import descendants
 
 KILLS = int(os.environ.get("MLEBENCH_RUN_KILLS", "8"))
-VICTIMS = ("runner", "exec", "keeper", "all")
+VICTIMS = ("runner", "exec", "supervisor", "all")
 PROGRAM = f"echo begun; {SUBMIT}; sleep 0.3"
 
 
@@ -33,7 +33,7 @@ def test_kill_at_any_time_and_resume(start: Start, titanic: Competition, tmp_pat
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("engine", each("docker", "podman"))
+@pytest.mark.parametrize("engine", sandbox_params("docker", "podman"))
 def test_kill_at_any_time_and_resume_with_containers(
     start: Start, titanic: Competition, tmp_path: Path, engine: str
 ) -> None:
@@ -59,7 +59,7 @@ def _kill_and_resume(start: Start, titanic: Competition, tmp_path: Path, sandbox
             runner.wait()
             runner = start("run", "--resume", str(group.paths.root), "--workers", str(chance.choice((2, 3, 4))))
     else:
-        assert sum(killed.values()) >= plan.count("exec") + plan.count("keeper")
+        assert sum(killed.values()) >= plan.count("exec") + plan.count("supervisor")
     assert runner.wait(600) == 0
     _check(group, titanic, runs)
     cancelled = sum(len(run.record.attempts) - 1 for run in group.runs())
@@ -83,11 +83,11 @@ def _victims(
         if victim == "runner":
             return [runner.pid]
         execs = _execs(group)
-        keepers = {pid: folder for owner, folder in execs.items() for pid in _keepers(owner)}
+        supervisors = {pid: folder for owner, folder in execs.items() for pid in _supervisors(owner)}
         if victim == "all" and all(killed[folder] < 2 for folder in execs.values()):
             killed.update(execs.values())
-            return [runner.pid, *execs, *keepers]
-        targets = execs if victim == "exec" else keepers if victim == "keeper" else {}
+            return [runner.pid, *execs, *supervisors]
+        targets = execs if victim == "exec" else supervisors if victim == "supervisor" else {}
         if candidates := sorted((pid, folder) for pid, folder in targets.items() if killed[folder] < 2):
             pid, folder = chance.choice(candidates)
             killed[folder] += 1
@@ -114,8 +114,8 @@ def _execs(group: Group) -> dict[int, Path]:
     return found
 
 
-def _keepers(owner: int) -> list[int]:
-    return sorted(set(processes("mlebench.sandbox.keeper")) & descendants(owner))
+def _supervisors(owner: int) -> list[int]:
+    return sorted(set(processes("mlebench.sandbox.supervisor")) & descendants(owner))
 
 
 def _kill(pid: int) -> None:
@@ -154,7 +154,7 @@ def _check_run(run: Run) -> None:
     assert record.attempts[-1].ended == record.ended
     for attempt in record.attempts[:-1]:
         assert attempt.ended in ("cancelled", "infra_error")
-        if attempt.keeper:
+        if attempt.supervisor:
             assert (run.paths.attempt(attempt.number) / "submission").is_dir()
     assert len({attempt.token for attempt in record.attempts}) == len(record.attempts)
     names = {path.name for path in run.paths.root.iterdir()}

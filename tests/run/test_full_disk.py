@@ -4,9 +4,11 @@ import errno
 import io
 import json
 import os
+import shlex
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,9 +20,9 @@ from typing import Any, cast
 from uuid import uuid4
 
 import pytest
-from conftest_run import SUBMIT, Mlebench, Start
 from support.groups import plan_group
-from waiting import wait_until
+from support.run_fixtures import SUBMIT, Mlebench, Start
+from support.waiting import wait_until
 
 from mlebench.agents.spec import COMMAND
 from mlebench.bundles.make import make_bundle
@@ -36,12 +38,12 @@ from mlebench.registry import Competition
 from mlebench.run import execute as execution
 from mlebench.run import group as groups
 from mlebench.run.attempts import LOST_STARTS
-from mlebench.run.door import ValidatorDoor
 from mlebench.run.execute import FINAL, MAY_BE_RETRIED, NOT_STORED, abandon, execute, unstored_result
 from mlebench.run.full_disk import charged_for_uploads
 from mlebench.run.publish import unstage
 from mlebench.run.snapshots import Snapshots
-from mlebench.sandbox import collect, keeper, session
+from mlebench.run.validator_proxy import ValidatorProxy
+from mlebench.sandbox import collect, session, supervisor
 from mlebench.sandbox.session import Outcome, Session
 
 PROGRAM = f"{SUBMIT}; echo hello; mkdir -p $LOGS_DIR/more; date >$LOGS_DIR/more/when"
@@ -247,7 +249,7 @@ def test_a_lease_is_renewed_on_a_full_disk(tmp_path: Path) -> None:
 def test_copying_a_large_submission_does_not_silence_the_runner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The copy takes as long as the runner needs for several heartbeats: a keeper ends the run without these."""
+    """The copy takes as long as the runner needs for several heartbeats: a supervisor ends the run without these."""
     task = cast("Any", SimpleNamespace(work=tmp_path, home=tmp_path / "home"))
     submission = tmp_path / "home" / "submission" / "submission.csv"
     submission.parent.mkdir(parents=True)
@@ -267,7 +269,7 @@ def test_copying_a_large_submission_does_not_silence_the_runner(
         def poll(self) -> str | None:
             return "ended" if list((tmp_path / "snapshots").glob("*.csv")) else None
 
-        def beat(self) -> None:
+        def heartbeat(self) -> None:
             if copying.is_set():
                 beats.release()
 
@@ -280,10 +282,10 @@ def test_copying_a_large_submission_does_not_silence_the_runner(
     monkeypatch.setattr(collect, "_copy", slow_copy)
     silent, other = os.pipe()
     lease = leases.acquire(tmp_path / "leases")
-    door = SimpleNamespace(beat=lambda: None)
+    proxy = SimpleNamespace(heartbeat=lambda: None)
     execution_ = cast("Any", SimpleNamespace(stopping=False, lease=lease, _heed_signals=lambda _: None))
     assert execution._Execution._watch(
-        execution_, cast("Any", FakeSession()), cast("Any", door), None, Snapshots(task, now())
+        execution_, cast("Any", FakeSession()), cast("Any", proxy), None, Snapshots(task, now())
     )
     for descriptor in (silent, other):
         os.close(descriptor)
@@ -436,7 +438,7 @@ def test_uploads_to_the_validator_give_no_second_start(
         return replace(outcome, ended="infra_error", used=ResourceUse(disk_filled_by="others"))
 
     monkeypatch.setattr(execution._Execution, "_watch", fail_on_a_full_disk)
-    monkeypatch.setattr(ValidatorDoor, "has_filled_disk", True)
+    monkeypatch.setattr(ValidatorProxy, "has_filled_disk", True)
     assert execute(run.paths.root) == FINAL
     record = Run.read(run.paths.root).record
     assert (record.ended, record.starts, record.report and record.report.status) == ("over_disk", 1, "graded")
@@ -449,7 +451,7 @@ def test_an_agent_whose_uploads_filled_the_disk_is_over_it() -> None:
     assert (charged.ended, charged.used.disk_filled_by) == ("over_disk", "this run")
     finished = charged_for_uploads(replace(failed, ended="finished", exit_code=0))
     assert (finished.ended, finished.used.disk_filled_by) == ("finished", "this run")
-    died = replace(failed, exit_code=None, detail="the keeper died")
+    died = replace(failed, exit_code=None, detail="the supervisor died")
     assert charged_for_uploads(died).ended == "infra_error"
 
 
@@ -458,16 +460,16 @@ def test_a_validator_whose_uploads_take_too_much_is_ended_and_remembered(titanic
     head += b"content-length: 99999999\r\n\r\n--B\r\n"
     head += b"content-disposition: form-data; name=file; filename=a.csv\r\n\r\n"
     token = uuid4().hex
-    with ValidatorDoor(token, titanic, titanic.public_dir, disk=40 << 20) as door, ExitStack() as stack:
+    with ValidatorProxy(token, titanic, titanic.public_dir, disk=40 << 20) as proxy, ExitStack() as stack:
         for _ in range(3):
             upload = stack.enter_context(socket.socket(socket.AF_UNIX))
-            upload.connect(str(door.socket))
+            upload.connect(str(proxy.socket))
             with suppress(OSError):  # it was ended meanwhile
                 upload.sendall(head + b"1,2\n" * 2_000_000)  # of the 10 MB that it may take
 
         def has_filled_disk() -> bool:
-            door.beat()
-            return door.has_filled_disk
+            proxy.heartbeat()
+            return proxy.has_filled_disk
 
         wait_until(has_filled_disk, "the validator has been ended")
 
@@ -559,7 +561,7 @@ def test_a_result_that_is_damaged_costs_nothing_else(ended_agent: Run, content: 
     """The runner was killed just after it had published the result, and a failing disk has lost its record."""
     folder = ended_agent.paths.root
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execution._Execution, "_settle", lambda *_: (_ for _ in ()).throw(KilledError))
+        patch.setattr(execution._Execution, "_finalize", lambda *_: (_ for _ in ()).throw(KilledError))
         with pytest.raises(KilledError):
             execute(folder)
     result = ended_agent.paths.result
@@ -616,7 +618,7 @@ def test_a_recorded_end_that_cannot_be_read_now_starts_no_agent(
 def test_a_recorded_end_that_is_damaged_starts_no_agent(
     ended_agent: Run, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A keeper writes it only when the agent has ended, so somebody has to say what is to become of the run."""
+    """A supervisor writes it only when the agent has ended, so somebody has to say what is to become of the run."""
     folder = ended_agent.paths.root
     work = unstored_result(Run.read(folder))
     assert work
@@ -640,6 +642,91 @@ def test_a_recorded_end_that_is_damaged_starts_no_agent(
     _check(folder)
 
 
+def _record_end_elsewhere(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Record the end of an agent as its supervisor does on a disk that takes nothing."""
+    ended = json.loads(paths.outcome(work).read_bytes())
+    paths.outcome(work).write_bytes(b" " * supervisor.OUTCOME_SIZE)
+    with monkeypatch.context() as patch, paths.outcome(work).open("r+b") as file:
+        patch.setattr(os, "pwrite", lambda *_: (_ for _ in ()).throw(OSError(errno.EROFS, "read-only")))
+        task = SimpleNamespace(name=work.name)
+        recording = SimpleNamespace(ending=supervisor.Ending(**ended), task=task, _outcome=file.fileno())
+        supervisor.Supervisor._record(cast("Any", recording))
+
+
+def test_an_end_that_the_disk_did_not_take_starts_no_agent(ended_agent: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was full and writes nothing in place, or failing, or read-only: the runner could not store anything either."""
+    folder = ended_agent.paths.root
+    work = unstored_result(Run.read(folder))
+    assert work
+    _record_end_elsewhere(work, monkeypatch)
+    assert unstored_result(Run.read(folder)) == work
+    with full_after(0):
+        assert execute(folder) == NOT_STORED
+    assert execute(folder) == FINAL
+    _check(folder)
+    assert not paths.spare_outcome(work.name).exists()
+
+
+SUPERVISOR_ON_A_READ_ONLY_DISK = """
+import errno, os, sys
+
+if "mlebench.sandbox.supervisor" in sys.orig_argv:
+    root, left, ours = os.environ["TEST_ROOT"], int(os.environ["TEST_STEPS"]), set()
+
+    def refusing(name):
+        act = getattr(os, name)
+
+        def step(first, *arguments, **options):
+            global left
+            is_ours = first in ours or (name == "open" and str(first).startswith(root) and arguments[0] & os.O_WRONLY)
+            left -= is_ours
+            if is_ours and left < 0:
+                raise OSError(errno.EROFS, "read-only")
+            result = act(first, *arguments, **options)
+            if is_ours and name == "open":
+                ours.add(result)
+            return result
+
+        setattr(os, name, step)
+
+    for name in ("open", "write", "pwrite", "fsync"):
+        refusing(name)
+"""
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_a_disk_that_takes_nothing_from_any_step_of_the_supervisor_on(
+    titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    """Nor can its runner store anything then. An agent that has ended is not started again."""
+    run = _plan(COMMAND, f"{PROGRAM}; echo $$ >> {tmp_path}/ended", titanic, tmp_path / "runs")
+    (tmp_path / "sitecustomize.py").write_text(SUPERVISOR_ON_A_READ_ONLY_DISK)
+    with monkeypatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(tmp_path))
+        patch.setenv("TEST_ROOT", str(tmp_path / "runs"))
+        patch.setenv("TEST_STEPS", str(steps))
+        patch.setattr(
+            execution._Execution, "_stage_and_publish", lambda *_: (_ for _ in ()).throw(StorageError("read-only"))
+        )
+        assert execute(run.paths.root) in (NOT_STORED, MAY_BE_RETRIED)
+    assert execute(run.paths.root) == FINAL
+    record = Run.read(run.paths.root).record
+    assert (record.ended, record.starts, record.report and record.report.status) == ("finished", 1, "graded")
+    assert len((tmp_path / "ended").read_text().split()) == 1
+
+
+def test_an_end_that_somebody_else_recorded_is_not_believed(ended_agent: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ended_agent.paths.root
+    work = unstored_result(Run.read(folder))
+    assert work
+    _record_end_elsewhere(work, monkeypatch)
+    with monkeypatch.context() as patch:
+        patch.setattr("mlebench.sandbox.session.os.geteuid", lambda: os.getuid() + 1)
+        assert session.read_outcome(work) is None
+    session.forget_outcome(work)
+    assert session.read_outcome(work) is None
+
+
 def test_a_damaged_end_that_somebody_removes_lets_the_agent_start_again(ended_agent: Run) -> None:
     folder = ended_agent.paths.root
     work = unstored_result(Run.read(folder))
@@ -653,13 +740,13 @@ def test_a_damaged_end_that_somebody_removes_lets_the_agent_start_again(ended_ag
 
 def test_the_longest_detail_fits_into_the_room_for_an_outcome(tmp_path: Path) -> None:
     """Whatever an agent printed last: one that does not fit would look damaged."""
-    ending = keeper.Ending(detail="\N{GRINNING FACE}" * 9999, cause="infra_error")
-    recording = cast("Any", SimpleNamespace(ending=ending, _outcome=keeper._reserve(str(paths.outcome(tmp_path)))))
-    keeper.Keeper._record(recording)
+    ending = supervisor.Ending(detail="\N{GRINNING FACE}" * 9999, cause="infra_error")
+    recording = cast("Any", SimpleNamespace(ending=ending, _outcome=supervisor._reserve(paths.outcome(tmp_path))))
+    supervisor.Supervisor._record(recording)
     os.close(recording._outcome)
     recorded = session.read_outcome(tmp_path)
     assert recorded
-    assert recorded.detail == "\N{GRINNING FACE}" * keeper.LONGEST_DETAIL
+    assert recorded.detail == "\N{GRINNING FACE}" * supervisor.LONGEST_DETAIL
 
 
 def test_a_runner_that_is_killed_while_it_stores_an_interrupted_result_keeps_the_log(
@@ -675,24 +762,26 @@ def test_a_runner_that_is_killed_while_it_stores_an_interrupted_result_keeps_the
     _check(folder)
 
 
-def test_a_keeper_that_has_no_room_to_start_is_no_start_of_the_agent(
+def test_a_supervisor_that_has_no_room_to_start_is_no_start_of_the_agent(
     titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _plan(COMMAND, PROGRAM, titanic, tmp_path / "runs")
-    make_spec = session._spec
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nulimit -f 0\nexec {shlex.quote(sys.executable)} "$@"\n')
+    python.chmod(0o755)
     with monkeypatch.context() as patch:
-        patch.setattr(session, "_spec", lambda *arguments: make_spec(*arguments) | {"outcome": "/dev/full"})
+        patch.setattr(sys, "executable", str(python))
         assert execute(run.paths.root) == MAY_BE_RETRIED
     record = Run.read(run.paths.root).record
-    assert "the keeper died: OSError: [Errno 28]" in str(record.attempts[0].detail)
+    assert "the supervisor died: OSError: [Errno 27]" in str(record.attempts[0].detail)
     assert (record.attempts[0].ended, record.starts) == ("infra_error", 0)
     assert execute(run.paths.root) == FINAL
     _check(run.paths.root, attempts=["infra_error", "finished"])
 
 
-def test_an_outcome_that_a_killed_keeper_had_recorded_counts(ended_agent: Run) -> None:
+def test_an_outcome_that_a_killed_supervisor_had_recorded_counts(ended_agent: Run) -> None:
     work = unstored_result(Run.read(ended_agent.paths.root))
     assert work
     ended = object.__new__(Session)
-    ended._work, ended._ended, ended._keeper = work, None, subprocess.Popen(["true"])
+    ended._work, ended._ended, ended._supervisor = work, None, subprocess.Popen(["true"])
     assert ended._conclude().ended == "finished"

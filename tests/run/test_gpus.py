@@ -9,15 +9,15 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from conftest_run import SUBMIT, Mlebench, Start
-from sandboxes import processes, require, wait_until_gone
-from waiting import wait_until
+from support.run_fixtures import SUBMIT, Mlebench, Start
+from support.sandboxes import processes, require, wait_until_gone
+from support.waiting import wait_until
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
 from mlebench.run import gpus
-from mlebench.run.gpus import Choice, Held
+from mlebench.run.gpus import GpuLease, GpuPool
 from mlebench.run.machine import gpus as gpus_here
 from mlebench.sandbox.usage import descendants
 
@@ -61,7 +61,7 @@ def test_a_broken_driver_is_not_taken_for_a_machine_without_gpus(
 ) -> None:
     fault = "NVIDIA-SMI has failed because it could not communicate with the driver."
     (tmp_path / "bin" / "nvidia-smi").write_text(f'#!/bin/sh\necho "{fault}"\nexit 9\n')
-    assert gpus.choose(None, 1) == Choice()
+    assert gpus.choose(None, 1) == GpuPool()
     assert [fault in message for message in caplog.messages] == [True]
 
 
@@ -103,7 +103,7 @@ def test_no_two_runs_of_two_runners_have_one_gpu(machine: Machine, runner: Any, 
 
 @pytest.mark.parametrize(
     ("sandbox", "victims"),
-    [("process", ["runner"]), ("process", ["runner", "exec"]), ("bubblewrap", ["runner", "exec", "keeper"])],
+    [("process", ["runner"]), ("process", ["runner", "exec"]), ("bubblewrap", ["runner", "exec", "supervisor"])],
 )
 def test_a_killed_runner_frees_its_gpu(
     machine: Machine, runner: Any, tmp_path: Path, sandbox: str, victims: list[str]
@@ -112,19 +112,19 @@ def test_a_killed_runner_frees_its_gpu(
     first = runner("one", f"{SUBMIT}; sleep 1000", "--gpus", "0", sandbox=sandbox)
     wait_until(lambda: machine.held() == [machine.gpus[0]], "the first runner holds its GPU")
     (owner,) = wait_until(lambda: processes(f"\0exec\0{tmp_path / 'one'}"), "`run exec` has started")
-    keeper = "mlebench.sandbox.keeper"
-    wait_until(lambda: set(processes(keeper)) & descendants(owner), "the keeper has started")
-    pids = {"runner": [first.pid], "exec": [owner], "keeper": set(processes(keeper)) & descendants(owner)}
+    supervisor = "mlebench.sandbox.supervisor"
+    wait_until(lambda: set(processes(supervisor)) & descendants(owner), "the supervisor has started")
+    pids = {"runner": [first.pid], "exec": [owner], "supervisor": set(processes(supervisor)) & descendants(owner)}
     with (tmp_path / "said").open("w") as said:
         second = runner("other", SUBMIT, "--gpus", "0", sandbox=sandbox, stderr=said)
     wait_until(lambda: "Waiting" in (tmp_path / "said").read_text(), "the second runner says that it waits")
     assert [run.record.state for run in _group(tmp_path / "other").runs()] == ["planned"]
-    _send(signal.SIGSTOP, pids["keeper"])
+    _send(signal.SIGSTOP, pids["supervisor"])
     _send(signal.SIGKILL, [pid for victim in victims for pid in pids[victim]])
-    if "keeper" not in victims:
+    if "supervisor" not in victims:
         wait_until_gone(f"\0{tmp_path / 'one'}\0")  # the runner
         assert machine.held() == [machine.gpus[0]], "the agent is still there"
-        _send(signal.SIGCONT, pids["keeper"])
+        _send(signal.SIGCONT, pids["supervisor"])
     assert second.wait(200) == 0
     (run,) = _group(tmp_path / "other").runs()
     assert run.record.ended == "finished"
@@ -145,7 +145,7 @@ def test_what_holds_a_gpu_is_not_in_the_sandbox(machine: Machine, runner: Any, t
 def test_a_scheduler_has_the_last_word_and_its_gpus_are_held(
     machine: Machine, runner: Any, mlebench: Mlebench, tmp_path: Path
 ) -> None:
-    ours = gpus.take(Choice(("0",), 1))
+    ours = gpus.take(GpuPool(("0",), 1))
     assert ours is not None
     waiting = runner("one", f"{SUBMIT}; grep mlebench-gpu /proc/net/unix", "--gpus", "0")
     wait_until(lambda: list((tmp_path / "one").glob("*/group.json")), "the group is planned")
@@ -162,10 +162,10 @@ def test_a_scheduler_has_the_last_word_and_its_gpus_are_held(
 
 
 def test_names_that_cuda_accepts(machine: Machine) -> None:
-    assert gpus.choose("0,1", 2) == Choice(("0", "1"), 1)
-    assert gpus.choose("all", 1) == Choice(("0", "1"), 2)
-    assert gpus.choose(machine.gpus[1], 1) == Choice(("1",), 1)
-    assert gpus.choose(",".join(machine.parts), 2) == Choice(tuple(machine.parts), 1)
+    assert gpus.choose("0,1", 2) == GpuPool(("0", "1"), 1)
+    assert gpus.choose("all", 1) == GpuPool(("0", "1"), 2)
+    assert gpus.choose(machine.gpus[1], 1) == GpuPool(("1",), 1)
+    assert gpus.choose(",".join(machine.parts), 2) == GpuPool(tuple(machine.parts), 1)
     for text in ("2", f"GPU-{machine.mark}", "GPU-", ""):
         with pytest.raises(PrerequisiteError, match="there is no GPU"):
             gpus.choose(text, 1)
@@ -194,20 +194,20 @@ def test_only_visible_gpus_are_used_unless_others_are_named(
     if told is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", told.format(**names))
     pool = tuple(name.format(**names) for name in pool)
-    assert gpus.choose(None, 1) == Choice(pool, min(1, len(pool)))
+    assert gpus.choose(None, 1) == GpuPool(pool, min(1, len(pool)))
     if pool:
-        assert gpus.choose("all", 1) == Choice(pool, len(pool))
+        assert gpus.choose("all", 1) == GpuPool(pool, len(pool))
     else:
         with pytest.raises(PrerequisiteError, match="CUDA_VISIBLE_DEVICES hides those of this machine"):
             gpus.choose("all", 1)
-    assert gpus.choose("0", 1) == Choice(("0",), 1)
+    assert gpus.choose("0", 1) == GpuPool(("0",), 1)
 
 
 def test_a_gpu_and_its_parts_exclude_each_other(machine: Machine) -> None:
     part, other = machine.parts
 
-    def take(*names: str, share: int = 1) -> Held | None:
-        return gpus.take(Choice(names, share))
+    def take(*names: str, share: int = 1) -> GpuLease | None:
+        return gpus.take(GpuPool(names, share))
 
     first = take(part)
     assert first is not None
@@ -229,7 +229,7 @@ def test_a_gpu_and_its_parts_exclude_each_other(machine: Machine) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_users_see_what_others_hold(machine: Machine) -> None:
-    one = Choice(("0",), 1)
+    one = GpuPool(("0",), 1)
     roots = gpus.take(one)
     assert roots is not None
     os.seteuid(65534)
@@ -245,9 +245,9 @@ def test_users_see_what_others_hold(machine: Machine) -> None:
 
 
 def test_resuming_where_gpus_are_missing(machine: Machine) -> None:
-    assert gpus.choose_again(None, 1, 2) == Choice(("0", "1"), 2)
-    assert gpus.choose_again(None, 1, 0) == Choice()
-    assert gpus.choose_again("none", 1, 4) == Choice()
+    assert gpus.choose_again(None, 1, 2) == GpuPool(("0", "1"), 2)
+    assert gpus.choose_again(None, 1, 0) == GpuPool()
+    assert gpus.choose_again("none", 1, 4) == GpuPool()
     with pytest.raises(PrerequisiteError, match="each run of this group gets 4 GPUs, and this machine has 2"):
         gpus.choose_again(None, 1, 4)
 
@@ -285,25 +285,25 @@ def test_refusals_name_what_there_is_and_what_to_do(machine: Machine, tmp_path: 
 
 
 def test_slots_of_a_gpu_are_spread_and_never_shared_with_runs_that_promise_otherwise(machine: Machine) -> None:
-    two = Choice(("0", "1"), 1, 2)
+    two = GpuPool(("0", "1"), 1, 2)
     held = [gpus.take(two) for _ in range(5)]
     assert [one and one.names for one in held] == [("0",), ("1",), ("0",), ("1",), None]
-    assert gpus.take(Choice(("0",), 1)) is None
-    assert gpus.take(Choice((machine.parts[0],), 1)) is None
+    assert gpus.take(GpuPool(("0",), 1)) is None
+    assert gpus.take(GpuPool((machine.parts[0],), 1)) is None
     last = held.pop(2)
     assert last is not None
     last.close()
-    assert gpus.take(Choice(("0",), 1)) is None, "another run is still there"
-    assert gpus.take(Choice(("0",), 1, 4)) is None, "and expects at most one neighbour"
+    assert gpus.take(GpuPool(("0",), 1)) is None, "another run is still there"
+    assert gpus.take(GpuPool(("0",), 1, 4)) is None, "and expects at most one neighbour"
     again = gpus.take(two)
     assert again is not None
     assert again.names == ("0",)
     for one in (again, *held):
         if one is not None:
             one.close()
-    whole = gpus.take(Choice(("0",), 1))
+    whole = gpus.take(GpuPool(("0",), 1))
     assert whole is not None
-    assert gpus.take(Choice(("0",), 1, 2)) is None
+    assert gpus.take(GpuPool(("0",), 1, 2)) is None
     whole.close()
 
 

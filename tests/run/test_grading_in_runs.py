@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from competition_folders import add_competition
-from conftest_run import Mlebench, reports_of
+from support.competition_folders import add_competition
 from support.records import report_of
+from support.run_fixtures import Mlebench, reports_of
 
 from mlebench.core.workers import thread_variables
 from mlebench.records.run_groups import Group

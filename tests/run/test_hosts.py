@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest_run import SUBMIT, Mlebench, Start
-from sandboxes import breakable_bwrap, require
 from support.groups import plan_group
-from waiting import wait_until
+from support.run_fixtures import SUBMIT, Mlebench, Start
+from support.sandboxes import breakable_bwrap, require
+from support.waiting import wait_until
 
 from mlebench.core import leases
 from mlebench.core.errors import PrerequisiteError

@@ -12,9 +12,19 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from conftest_run import SUBMIT, Mlebench, Start
-from sandboxes import ALL, SMALL, each, leftovers, make_task, processes, require, run_task, wait_until_gone
-from waiting import read_terminal, wait_until
+from support.run_fixtures import SUBMIT, Mlebench, Start
+from support.sandboxes import (
+    ALL,
+    SMALL,
+    leftovers,
+    make_task,
+    processes,
+    require,
+    run_task,
+    sandbox_params,
+    wait_until_gone,
+)
+from support.waiting import read_terminal, wait_until
 
 from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition
@@ -111,8 +121,8 @@ def test_a_stop_while_a_sandbox_is_set_up_is_not_a_failure(
     assert ended == ["cancelled", "cancelled"]
 
 
-# In a plain process, the runner is above the keeper, and that above the relay, the agent's parent.
-RUNNER = "above() { awk '{print $4}' /proc/$1/stat; }; keeper=$(above $PPID); runner=$(above $keeper)"
+# In a plain process, the runner is above the supervisor, and that above the relay, the agent's parent.
+RUNNER = "above() { awk '{print $4}' /proc/$1/stat; }; supervisor=$(above $PPID); runner=$(above $supervisor)"
 
 
 def test_an_agent_cannot_stop_its_runner(run: Runner) -> None:
@@ -131,7 +141,7 @@ def test_signals_of_which_nobody_knows_the_sender_start_an_agent_three_times(run
     assert [attempt.interrupted_by for attempt in ended.record.attempts] == ["lost"] * LOST_STARTS
 
 
-def test_a_keeper_that_an_agent_stops_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str) -> None:
+def test_a_supervisor_that_an_agent_stops_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str) -> None:
     """Otherwise no limit would hold, and the clock would stand still."""
     monkeypatch.setattr(session, "SILENCE", 2.0)
     task = make_task(tmp_path, f"kill -STOP $PPID; sleep {mark}", replace(SMALL, seconds=1))
@@ -141,7 +151,7 @@ def test_a_keeper_that_an_agent_stops_is_ended(tmp_path: Path, monkeypatch: pyte
     wait_until_gone(mark)
 
 
-@pytest.mark.parametrize("sandbox", each(*ALL))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ALL))
 def test_signals_of_an_agent_to_its_own_processes_reach_nobody_else(run: Runner, sandbox: str) -> None:
     require(sandbox)
     group = run(f"trap '' INT TERM HUP; kill -INT 0; kill -TERM 0; kill -HUP 0; {SUBMIT}", sandbox=sandbox)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest_run import SUBMIT, Mlebench
-from sandboxes import ALL, ISOLATING, each, require
+from support.run_fixtures import SUBMIT, Mlebench
+from support.sandboxes import ALL, ISOLATING, require, sandbox_params
 
 from mlebench.agents.folders import environment_dir
 from mlebench.core.errors import PrerequisiteError
@@ -29,7 +29,7 @@ def books(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("sandbox", each(*ALL))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ALL))
 def test_the_folder_is_there_and_is_mentioned(run: Runner, books: Path, sandbox: str) -> None:
     require(sandbox)
     program = 'cat ~/knowledge/inner/again.txt; grep -o "$HOME/knowledge/" $INSTRUCTIONS; touch ~/knowledge/new'

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest_run import Mlebench, reports_of
-from sandboxes import require
+from support.run_fixtures import Mlebench, reports_of
+from support.sandboxes import require
 
 from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest_run import SUBMIT, Mlebench, reports_of
+from support.run_fixtures import SUBMIT, Mlebench, reports_of
 
 from mlebench.core import leases
 from mlebench.records.run_groups import Group

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest_run import SUBMIT, Mlebench, reports_of
-from sandboxes import ALL, ISOLATING, each, leftovers, require
+from support.run_fixtures import SUBMIT, Mlebench, reports_of
+from support.sandboxes import ALL, ISOLATING, leftovers, require, sandbox_params
 
 from mlebench.integrity.failures.categories import classify
 from mlebench.integrity.subjects import of_run
@@ -20,7 +20,7 @@ Runner = Callable[..., Group]
 TRACEBACK = 'Traceback (most recent call last):\n  File "main.py", line 1, in <module>\n'
 
 
-@pytest.mark.parametrize("sandbox", each(*ALL))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ALL))
 def test_a_group_of_runs_is_graded_and_leaves_nothing_behind(run: Runner, titanic: Competition, sandbox: str) -> None:
     require(sandbox)
     group = run(
@@ -55,7 +55,7 @@ def test_a_group_of_runs_is_graded_and_leaves_nothing_behind(run: Runner, titani
     assert not [left for left in leftovers() if any(token in left for token in tokens)]
 
 
-@pytest.mark.parametrize("sandbox", each("process", "bubblewrap"))
+@pytest.mark.parametrize("sandbox", sandbox_params("process", "bubblewrap"))
 @pytest.mark.parametrize("id", ["statoil-iceberg-classifier-challenge", "invasive-species-monitoring"])
 def test_an_agent_finds_a_packed_sample_unpacked(mlebench: Mlebench, tmp_path: Path, id: str, sandbox: str) -> None:
     require(sandbox)
@@ -181,6 +181,14 @@ def test_infra_errors_are_retried_and_kept(mlebench: Mlebench, run: Runner, tmp_
     assert after.record.state == "planned", "no agent has started"
     assert [attempt.ended for attempt in after.record.attempts[1:]] == ["infra_error"] * 2
     assert "not prepared" in str(after.record.attempts[-1].detail)
+
+
+def test_an_attempts_supervisor_has_the_key_that_earlier_versions_wrote(run: Runner) -> None:
+    (one,) = run(SUBMIT).runs()
+    (attempt,) = json.loads(one.paths.record.read_text())["attempts"]
+    supervisor = one.record.attempts[0].supervisor
+    assert supervisor is not None
+    assert attempt["keeper"]["pid"] == supervisor.pid
 
 
 def test_exec_is_idempotent(mlebench: Mlebench, run: Runner) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
-from conftest_run import SUBMIT
+from support.run_fixtures import SUBMIT
 
 from mlebench.core.outcomes import RETRIES, RUN_OUTCOMES
 from mlebench.records.group import GroupRecord, Limits

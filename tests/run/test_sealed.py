@@ -11,9 +11,9 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from kernel_keys import added_to_user_keyring
-from sandboxes import ALL, ISOLATING, each, make_task, processes, require, run_task
-from traps import AGENT, Trap, addresses, listening, run_as, wait
+from support.kernel_keys import added_to_user_keyring
+from support.sandboxes import ALL, ISOLATING, make_task, processes, require, run_task, sandbox_params
+from support.traps import AGENT, Trap, addresses, listening, run_as, wait
 
 from mlebench.core.untrusted import plain
 from mlebench.registry import Competition
@@ -34,7 +34,7 @@ def trap(tmp_path: Path, titanic: Competition) -> Iterator[Trap]:
         yield trap
 
 
-@pytest.mark.parametrize("sandbox", each(*ISOLATING))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ISOLATING))
 def test_an_agent_that_searches_finds_nothing_and_changes_nothing(trap: Trap, sandbox: str) -> None:
     require(sandbox)
     before = trap.state()
@@ -79,7 +79,7 @@ def _assert_no_keys(attempts: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("user", USERS)
-@pytest.mark.parametrize("sandbox", each(*ISOLATING))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ISOLATING))
 def test_no_process_is_a_way_around_the_system_call_filter(tmp_path: Path, sandbox: str, user: int | None) -> None:
     """Each has the filter. The first one, which is not the agent's own, cannot be traced."""
     require(sandbox)
@@ -96,7 +96,7 @@ def test_no_process_is_a_way_around_the_system_call_filter(tmp_path: Path, sandb
         assert process in ({"AF_VSOCK": "EPERM", "io_uring": refusal} for refusal in ("ENOSYS", "EPERM")), log
 
 
-@pytest.mark.parametrize("sandbox", each(*ISOLATING))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ISOLATING))
 def test_what_is_hidden_stays_hidden_below_what_is_shown(tmp_path: Path, sandbox: str) -> None:
     """As with a Python installation that holds the benchmark and its data, and that an agent's venv was made from."""
     require(sandbox)
@@ -158,7 +158,7 @@ ENDED = {"exit code": "agent_error", "deep": "over_disk"}
 PLANTED = {"absolute", "relative", "folder", "root", "shadow", "itself", "process", "pipe", "socket", "sparse"}
 
 
-@pytest.mark.parametrize("sandbox", each(*ISOLATING))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ISOLATING))
 def test_planted_links_are_not_followed_and_grading_sees_what_was_submitted(trap: Trap, sandbox: str) -> None:
     require(sandbox)
     before = trap.state()
@@ -193,7 +193,7 @@ def _assert_collected_is_ours(root: Path) -> None:
     assert secrets == 0
 
 
-@pytest.mark.parametrize("sandbox", each(*ISOLATING))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ISOLATING))
 def test_an_obfuscated_run_does_not_reveal_its_competition(trap: Trap, sandbox: str) -> None:
     require(sandbox)
     trap.canaries["slug"] = trap.competition.id
@@ -209,7 +209,7 @@ def test_an_obfuscated_run_does_not_reveal_its_competition(trap: Trap, sandbox: 
     assert caught.run.record.report.status == "graded"
 
 
-@pytest.mark.parametrize("sandbox", each(*ISOLATING))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ISOLATING))
 def test_the_validator_reveals_nothing_and_survives(trap: Trap, sandbox: str) -> None:
     require(sandbox)
     sample = trap.competition.sample_submission.read_bytes()
@@ -246,7 +246,7 @@ def test_the_validator_reveals_nothing_and_survives(trap: Trap, sandbox: str) ->
     assert second.findings["verdicts"] == findings["verdicts"]
 
 
-@pytest.mark.parametrize("sandbox", each(*ALL))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ALL))
 def test_an_agent_can_write_to_its_copy_of_a_public_file(trap: Trap, sandbox: str) -> None:
     """Also if an earlier version prepared the data, and made it read-only."""
     require(sandbox)
@@ -274,7 +274,7 @@ def test_a_plain_process_is_unsealed_and_data_is_checked_afterwards(trap: Trap) 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has another user to become")
-@pytest.mark.parametrize("sandbox", each(*ISOLATING))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ISOLATING))
 def test_an_agent_started_by_root_has_a_user_that_nobody_else_has(tmp_path: Path, sandbox: str) -> None:
     require(sandbox)
     mark = f"3{uuid4().int % 10**8}"

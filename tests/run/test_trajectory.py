@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest_run import SUBMIT, Mlebench, Start
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.records import report_of, write_record
-from waiting import wait_until
+from support.run_fixtures import SUBMIT, Mlebench, Start
+from support.waiting import wait_until
 
 from mlebench.cli.story import story_lines
 from mlebench.core.paths import RunPaths, model_calls

@@ -39,4 +39,4 @@ def test_a_limit_that_the_kernel_refuses_is_not_told_as_kept(tmp_path: Path, mon
     monkeypatch.setattr(cgroups, "_places", lambda name: ({"cpu": tmp_path, "pids": tmp_path}, False))
     made = Cgroup.create("x", memory=None, cpus=4, processes=100)
     assert made
-    assert made.kept == {"pids": "cgroup v1"}
+    assert made.enforced_by == {"pids": "cgroup v1"}

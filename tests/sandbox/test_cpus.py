@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sandboxes import SMALL, make_task, require, run_task
-from traps import run_as
+from support.sandboxes import SMALL, make_task, require, run_task
+from support.traps import run_as
 
 from mlebench.sandbox import cpus
-from mlebench.sandbox.base import Bind
-from mlebench.sandbox.bubblewrap import interpreter
+from mlebench.sandbox.base import Bind, interpreter
 from mlebench.sandbox.cpus import Cpus, as_list, as_mask, write_sys
 
 USERS = [None, 65534] if os.geteuid() == 0 else [None]  # only root can become another user

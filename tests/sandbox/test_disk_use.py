@@ -13,9 +13,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from sandboxes import ISOLATING, MB, SMALL, each, make_task, require, run_task, wait_for_end
-from traps import run_as
-from waiting import wait_until
+from support.sandboxes import ISOLATING, MB, SMALL, make_task, require, run_task, sandbox_params, wait_for_end
+from support.traps import run_as
+from support.waiting import wait_until
 
 from mlebench.core import paths
 from mlebench.core.errors import StorageError
@@ -103,7 +103,7 @@ def fill_with_files(folder: Path) -> None:
             (folder / f"empty-{number}").touch()
 
 
-@pytest.mark.parametrize("sandbox", each(*ISOLATING))
+@pytest.mark.parametrize("sandbox", sandbox_params(*ISOLATING))
 @pytest.mark.parametrize("kind", ["open", "mapped"])
 def test_deleted_files_that_are_open_or_mapped_count(tmp_path: Path, sandbox: str, kind: str) -> None:
     require(sandbox)
@@ -206,7 +206,7 @@ def test_of_runs_that_fill_a_disk_together_one_ends(small_disk: Path) -> None:
 
     def have_written() -> bool:
         for session in (small, *(session for session, _ in begun)):
-            session.beat()
+            session.heartbeat()
         return all((home / "x").exists() and (home / "x").stat().st_size == 18 * MB for home in homes)
 
     wait_until(have_written, "each of the runs has written nearly a third", 120)
@@ -215,7 +215,7 @@ def test_of_runs_that_fill_a_disk_together_one_ends(small_disk: Path) -> None:
 
     def ended() -> list[int]:
         for session in (small, *(session for session, _ in begun)):
-            session.beat()
+            session.heartbeat()
         assert small.poll() is None, "it wrote nothing"
         return [number for number, (session, _) in enumerate(begun) if session.poll()]
 
@@ -297,7 +297,7 @@ def test_a_dead_run_is_not_blamed_and_its_neighbours_neither(fake_disk: FakeDisk
     fake_disk.free = Space(0, 900)
     assert fake_disk.judge(runs)["a"] == "this run"
     (note,) = fake_disk.folder.glob("runs/*/.work/a/disk.json")
-    os.utime(note, (0, 0))  # its keeper was killed long ago, and nobody has removed its folder
+    os.utime(note, (0, 0))  # its supervisor was killed long ago, and nobody has removed its folder
     assert fake_disk.judge({name: runs[name] for name in "bc"}) == {"b": "others", "c": "others"}
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from sandboxes import make_task
+from support.sandboxes import make_task
 
 from mlebench.sandbox.base import Bind
 from mlebench.sandbox.docker import Docker

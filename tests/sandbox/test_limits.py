@@ -2,39 +2,40 @@
 
 import errno
 import os
+import select
 import signal
 import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from sandboxes import (
+from support.sandboxes import (
     ALL,
     ISOLATING,
     MB,
     SMALL,
-    each,
     long_sleep,
     make_task,
     processes,
     require,
     run_task,
+    sandbox_params,
     wait_for_end,
     wait_until_gone,
 )
-from traps import run_as
+from support.traps import run_as
 
-from mlebench.sandbox import sandbox_named
-from mlebench.sandbox.base import Launch, Task
-from mlebench.sandbox.bubblewrap import give
+from mlebench.sandbox import sandbox_named, supervisor
+from mlebench.sandbox.base import Launch, Task, chown_tree
 from mlebench.sandbox.cgroups import Cgroup
-from mlebench.sandbox.keeper import Keeper, Spec
-from mlebench.sandbox.session import Session, _spec
+from mlebench.sandbox.session import Session
+from mlebench.sandbox.supervisor import Supervisor
 
 
-@pytest.fixture(params=each(*ALL))
+@pytest.fixture(params=sandbox_params(*ALL))
 def sandbox(request: pytest.FixtureRequest) -> str:
     require(request.param)
     return request.param
@@ -47,6 +48,12 @@ def sandbox(request: pytest.FixtureRequest) -> str:
 def test_a_program_that_ends_by_itself(sandbox: str, tmp_path: Path, command: str, ended: str) -> None:
     outcome, _ = run_task(sandbox, make_task(tmp_path, command))
     assert outcome.ended == ended
+
+
+def test_words_that_are_not_unicode_reach_a_program(sandbox: str, tmp_path: Path) -> None:
+    task = replace(make_task(tmp_path, ""), command=("printf", "%s", os.fsdecode(b"\xffa")))
+    run_task(sandbox, task)
+    assert (task.work / "run.log").read_bytes() == b"\xffa"
 
 
 def test_the_clock_runs_outside(sandbox: str, tmp_path: Path) -> None:
@@ -71,7 +78,7 @@ def test_a_program_killed_for_its_memory_before_it_reported_its_end(tmp_path: Pa
     hog = ("python3", "-c", "import time; x = bytearray(900_000_000); time.sleep(100)")
     session = Session(task, replace(sandbox_named("bubblewrap").launch(task), argv=hog))
     outcome = wait_for_end(session)
-    if not outcome.kept["memory"].startswith("cgroup"):
+    if not outcome.enforced_by["memory"].startswith("cgroup"):
         pytest.skip("there is no control group")
     assert outcome.ended == "out_of_memory"
 
@@ -157,13 +164,13 @@ def test_a_sandbox_ends_with_its_runner(sandbox: str, tmp_path: Path) -> None:
     mark = long_sleep()
     task = make_task(tmp_path, f"sleep {mark}")
     session = Session(task, sandbox_named(sandbox).launch(task))
-    session.stop()  # what the keeper sees when the runner dies: the end of its input
+    session.stop()  # what the supervisor sees when the runner dies: the end of its input
     assert wait_for_end(session, wanted=False).ended == "cancelled"
     wait_until_gone(mark, 100)
 
 
-@pytest.mark.parametrize("name", each(*ISOLATING))
-def test_a_sandbox_ends_with_its_killed_keeper(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", sandbox_params(*ISOLATING))
+def test_a_sandbox_ends_with_its_killed_supervisor(name: str, tmp_path: Path) -> None:
     """Nothing cleans up here: the runner was killed too. One of the programs tries to keep the relay's input open."""
     require(name)
     mark = long_sleep()
@@ -189,7 +196,7 @@ def test_whoever_looks_into_a_tasks_folder_is_not_taken_for_its_process(tmp_path
         visitor.wait()
 
 
-@pytest.mark.parametrize("engine", each("docker", "podman"))
+@pytest.mark.parametrize("engine", sandbox_params("docker", "podman"))
 def test_a_killed_client_is_not_the_agents_fault(engine: str, tmp_path: Path) -> None:
     """The container ends with it, so the engine says that it has ended."""
     require(engine)
@@ -211,7 +218,7 @@ def _begun(name: str, folder: Path, command: str) -> tuple[Session, Task]:
     deadline = time.monotonic() + 120
     while not (log.is_file() and "begun" in log.read_text()):
         assert time.monotonic() < deadline, "the task has not begun after 120 s"
-        session.beat()
+        session.heartbeat()
         assert session.poll() is None, log.read_text()
         time.sleep(0.02)
     return session, task
@@ -240,7 +247,7 @@ def test_folders_are_given_to_the_agent_or_the_fault_is_ours(tmp_path: Path, mon
     with monkeypatch.context() as patch:
         patch.setattr(os, "scandir", fail_below_home)
         with pytest.raises(OSError, match="Too many open files"):
-            give(task.work, 65534)
+            chown_tree(task.work, 65534)
 
 
 def test_a_clients_success_does_not_count_without_its_containers(tmp_path: Path) -> None:
@@ -248,7 +255,9 @@ def test_a_clients_success_does_not_count_without_its_containers(tmp_path: Path)
     task = make_task(tmp_path, "true")
     outcomes = []
     for code, says in (("0", "0"), ("0", ""), ("0", "137"), ("7", "7"), ("7", "0")):
-        session = Session(task, Launch(argv=("bash", "-c", f"exit {code}"), ended=("echo", says), cgroup=False))
+        session = Session(
+            task, Launch(argv=("bash", "-c", f"exit {code}"), exit_code_query=("echo", says), cgroup=False)
+        )
         outcomes.append(wait_for_end(session).ended)
     assert outcomes == ["finished", "infra_error", "infra_error", "agent_error", "infra_error"]
 
@@ -257,7 +266,7 @@ def test_the_record_says_what_enforces_each_limit(sandbox: str, tmp_path: Path) 
     task = make_task(tmp_path, "true")
     session = Session(task, sandbox_named(sandbox).launch(task))
     wait_for_end(session)
-    assert session.kept.keys() == {"time", "disk", "memory", "cpu", "pids"}
+    assert session.enforced_by.keys() == {"time", "disk", "memory", "cpu", "pids"}
 
 
 def test_without_a_control_group_the_record_says_that_memory_is_not_limited(
@@ -266,13 +275,12 @@ def test_without_a_control_group_the_record_says_that_memory_is_not_limited(
     """Files in memory are not counted, so watching processes is no limit."""
     monkeypatch.setattr(Cgroup, "create", lambda *_: None)
     task = make_task(tmp_path, "true", replace(SMALL, cpus=None))
-    spec = Spec(**_spec(task, sandbox_named("process").launch(task)))
-    keeper = Keeper(spec)
-    keeper.log.finish()
-    assert keeper.ending.kept["memory"].startswith("not limited")
+    supervisor = Supervisor(task, sandbox_named("process").launch(task))
+    supervisor.log.finish()
+    assert supervisor.ending.kept["memory"].startswith("not limited")
 
 
-@pytest.mark.parametrize("name", each(*ISOLATING))
+@pytest.mark.parametrize("name", sandbox_params(*ISOLATING))
 def test_processes_that_lost_their_parent_do_not_stay_as_zombies(name: str, tmp_path: Path) -> None:
     """Each would count against the limit on processes."""
     require(name)
@@ -285,3 +293,41 @@ def test_processes_that_lost_their_parent_do_not_stay_as_zombies(name: str, tmp_
 
 def _writable(sandbox: str) -> str:
     return "$HOME" if sandbox == "process" else "/home"
+
+
+class _Silence:
+    """Stands for `select.poll` and a clock: nothing happens for these numbers of seconds, then the program ends."""
+
+    def __init__(self, *pauses: float):
+        self.now, self._pauses = 0.0, list(pauses)
+        self._child = 0
+
+    def register(self, descriptor: int, _: int) -> None:
+        self._child = descriptor
+
+    def poll(self, _: float) -> list[tuple[int, int]]:
+        if not self._pauses:
+            return [(self._child, 1)]
+        self.now += self._pauses.pop(0)
+        return []
+
+
+@pytest.mark.parametrize(
+    ("pauses", "cause"), [([1.0, 100.0, 1.0], None), ([1.0] * 40, "cancelled"), ([100.0, *[1.0] * 40], "cancelled")]
+)
+def test_a_job_that_was_suspended_loses_no_run(
+    monkeypatch: pytest.MonkeyPatch, pauses: list[float], cause: str | None
+) -> None:
+    """As by Slurm: no runner could send anything meanwhile. One that hangs afterwards still has its 30 seconds."""
+    silence = _Silence(*pauses)
+    monkeypatch.setattr(supervisor, "select", SimpleNamespace(poll=lambda: silence, POLLIN=select.POLLIN))
+    monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=lambda: silence.now))
+    monkeypatch.setattr(supervisor, "sys", SimpleNamespace(stdin=SimpleNamespace(fileno=lambda: -1)))
+    watching = object.__new__(Supervisor)
+    watching.limits = cast("Any", SimpleNamespace(seconds=1000.0))
+    watching.launch = cast("Any", SimpleNamespace(cgroup=False, health_check=[]))
+    watching.ending, watching.output, watching.pid = supervisor.Ending(), -1, os.getpid()
+    watching.started = watching.heard = 0.0
+    monkeypatch.setattr(watching, "_is_disk_full", lambda: False)
+    watching._watch()
+    assert watching.ending.cause == cause

@@ -1,4 +1,4 @@
-"""The relay: what it forbids, and that a door opens again once there are processes to spare."""
+"""The relay: what it forbids, and that a proxy opens again once there are processes to spare."""
 
 import contextlib
 import socket
@@ -28,7 +28,7 @@ def test_no_io_uring_which_would_make_sockets_past_the_filter(options: list[str]
 
 
 @contextlib.contextmanager
-def door(path: Path) -> Iterator[int]:
+def proxy(path: Path) -> Iterator[int]:
     """A relay to a socket that greets; gives its port."""
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
@@ -47,7 +47,7 @@ def door(path: Path) -> Iterator[int]:
         yield port
 
 
-def test_a_door_stays_open_when_processes_run_out_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_stays_open_when_processes_run_out_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     start, refusals = threading.Thread.start, iter(range(70))  # more than are carried at once
 
     def start_unless_refused(thread: threading.Thread) -> None:
@@ -56,7 +56,7 @@ def test_a_door_stays_open_when_processes_run_out_for_a_while(tmp_path: Path, mo
         start(thread)
 
     monkeypatch.setattr(relay, "PAUSE", 0)
-    with door(tmp_path / "door.sock") as port:
+    with proxy(tmp_path / "proxy.sock") as port:
         monkeypatch.setattr(threading.Thread, "start", start_unless_refused)
         heard = set()
         for _ in range(71):

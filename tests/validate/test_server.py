@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from waiting import wait_until
+from support.waiting import wait_until
 
 from mlebench.registry import Competition, Registry
 

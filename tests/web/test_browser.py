@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import IN_A_BROWSER
-from conftest_web import COMPETITIONS, Serving
-from making_site import fill_run, make_group
 from msgspec.structs import replace
 from playwright.sync_api import Browser, Page
+from support.browsers import IN_A_BROWSER
+from support.sites import fill_run, make_group
+from support.web_fixtures import COMPETITIONS, Serving
 
 from mlebench.core.paths import trajectory
 from mlebench.records.run_groups import Group

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urljoin
 
 import pytest
-from making_site import make_group
+from support.sites import make_group
 
 from mlebench.cli import main
 from mlebench.core.paths import COMPETITION_PATH_VARIABLE

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import IN_A_BROWSER
-from conftest_web import COMPETITIONS, Serving, agent, make_runs
-from endpoints import call_of, counted
-from making_site import fill_run, make_group
 from playwright.sync_api import Browser, Page, expect
+from support.browsers import IN_A_BROWSER
+from support.endpoints import call_of, counted
 from support.records import report_of
+from support.sites import fill_run, make_group
+from support.web_fixtures import COMPETITIONS, Serving, agent, make_runs
 
 from mlebench.gateway.prices import Tokens
 from mlebench.records import now, write
@@ -280,6 +280,56 @@ def test_labels_do_not_break_within_words(browser: Browser, address: str, comple
         page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
         assert page.evaluate(BROKEN_WORDS) == [], path
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+    page.context.close()
+
+
+# Dates, and counts with what follows them, that are on more than one line.
+BROKEN_NUMBERS = """
+() => {
+  const broken = [];
+  const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    for (const match of node.textContent.matchAll(/[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]+\\s×/g)) {
+      const range = document.createRange();
+      range.setStart(node, match.index);
+      range.setEnd(node, match.index + match[0].length);
+      if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) broken.push(match[0]);
+    }
+  }
+  return broken;
+}
+"""
+
+
+def test_dates_and_counts_stay_on_one_line(browser: Browser, address: str, completed: Path) -> None:
+    page = _open(browser)
+    for path in _paths(completed):
+        if path.startswith(("index", "run/")):
+            page.goto(f"{address}/{path}")
+            assert page.evaluate(BROKEN_NUMBERS) == [], path
+    page.context.close()
+
+
+# Names that lie on a dot of their own lane, or end outside the drawing.
+UNREADABLE_NAMES = """
+() => {
+  const drawing = document.querySelector("svg.leaderboard").getBoundingClientRect();
+  const dots = [...document.querySelectorAll("svg.leaderboard .dot")].map((dot) => dot.getBoundingClientRect());
+  const touches = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  return [...document.querySelectorAll("svg.leaderboard .name")].filter((name) => {
+    const box = name.getBoundingClientRect();
+    return box.right > drawing.right || dots.some((dot) => touches(box, dot));
+  }).map((name) => name.textContent);
+}
+"""
+
+
+@pytest.mark.parametrize("width", [LAPTOP, PHONE])
+def test_names_beside_scores_can_be_read(browser: Browser, address: str, width: int) -> None:
+    page = _open(browser, width)
+    page.goto(f"{address}/competition/random-acts-of-pizza.html")
+    assert page.locator("svg.leaderboard .name", has_text=NAME).count() == 1
+    assert page.evaluate(UNREADABLE_NAMES) == []
     page.context.close()
 
 

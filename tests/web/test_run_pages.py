@@ -3,16 +3,17 @@
 import json
 import os
 import re
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from endpoints import call_of, counted
-from making_site import fill_run, make_group
 from msgspec.structs import asdict, replace
+from support.endpoints import call_of, counted
 from support.records import TIME, report_of, write_record
+from support.sites import fill_run, make_group
 
 from mlebench.core.paths import FINDINGS, GroupPaths, RunPaths, trajectory, usage_file
 from mlebench.core.untrusted import FileMissingError, open_below
@@ -32,6 +33,7 @@ from mlebench.web.pages import page_at, paths_of
 from mlebench.web.remains import MOST_FILES, listing
 from mlebench.web.render import to_html, to_json
 from mlebench.web.site import Page, Site
+from mlebench.web.source import Source
 
 IDS = ["spooky-author-identification", "leaf-classification", "dog-breed-identification"]
 
@@ -347,6 +349,23 @@ def test_a_run_in_progress_shows_what_it_prints_now(tmp_path: Path) -> None:
     assert "last line" in made(page_of(site, f"group/{group.name}.html"), site)
 
 
+def test_a_run_whose_process_was_killed_is_to_be_started_again(tmp_path: Path) -> None:
+    group = make_group(tmp_path / "runs", "killed", IDS[:2], seeds=1, states=("ended", "running"))
+    run = first_run(group, "running")
+    shutil.rmtree(run.paths.leases)
+    site = site_of(tmp_path / "runs", live=True)
+    on_group = page_of(site, f"group/{group.name}.html")
+    assert {row["state"] for row in on_group.data["rows"]} == {"ended", "planned"}
+    assert "1 of 2 ended, 1 to come" in re.sub(" ,", ",", words(made(on_group, site)))
+    text = words(made_run(run, live=True))
+    assert "to be started again" in text
+    assert "not started yet" not in text
+    site = Source([tmp_path / "runs"], Registry()).site()
+    standings = words(made(page_of(site, "index.html"), site))
+    assert "1 to come" in standings
+    assert "0 running" not in standings
+
+
 def test_a_failed_attempt_is_shown_if_there_is_nothing_else(ended: Run) -> None:
     ended.write(state="planned", ended=None, report=None)
     failed = ended.paths.attempt(1)
@@ -428,7 +447,7 @@ def test_a_record_cannot_lead_out_of_its_group(tmp_path: Path) -> None:
     run.paths.record.write_text(json.dumps(raw))
     site = site_of(tmp_path / "runs", live=True)
     (group,) = site.group_named.values()
-    assert "damaged" in [run.state for run in group.runs()]
+    assert any(run.fault for run in group.runs())
     assert "hunter2" not in made(page_of(site, f"group/{group.paths.root.name}.html"), site)
 
 
@@ -530,7 +549,7 @@ def test_an_unknown_cost_is_never_shown_as_zero(ended: Run, tmp_path: Path, call
     for folder in group.glob("*/run.json"):
         Run.read(folder.parent).write(model=counted(tmp_path, *calls))
     text = words(made_run(ended))
-    assert f"Cost {shown} {len(calls)} calls" in text
+    assert f"Cost {shown} {len(calls)} call{'' if len(calls) == 1 else 's'}," in text
     site = site_of(group.parent)
     of_group = page_of(site, f"group/{group.name}.html")
     assert {row["cost_words"] for row in of_group.data["rows"]} == {shown}

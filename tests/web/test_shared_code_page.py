@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from making_site import fill_run, make_group
+from support.sites import fill_run, make_group
 
 from mlebench.core.paths import RunPaths
 from mlebench.records.run_groups import Group, Run

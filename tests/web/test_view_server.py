@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from conftest_web import Serving
+from support.web_fixtures import Serving
 
 
 def get(address: str, path: str, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:

@@ -11,9 +11,11 @@ from mlebench.bundles.archive import LARGEST_MEMBER, Writer
 from mlebench.bundles.contents import LARGEST_FILE, LOG, RECORD, SUBMISSION, Item, Omitted, group_items, run_items
 from mlebench.bundles.reading import read_bundle
 from mlebench.bundles.secrets import Found, Secrets
+from mlebench.bundles.signature import sign
 from mlebench.core.errors import PrerequisiteError
-from mlebench.core.files import remove_stale_temporaries, temporary_name
-from mlebench.core.paths import MANIFEST
+from mlebench.core.files import remove_stale_temporaries, replacing
+from mlebench.core.os_errors import reason_of
+from mlebench.core.paths import MANIFEST, bundle_signature
 from mlebench.core.untrusted import UntrustedFileError
 from mlebench.records.bundle import BundledCompetition, BundleManifest, Cut, LeftOut, Member, Redaction
 from mlebench.records.run_groups import Group, Run, unfinished
@@ -117,11 +119,16 @@ class _Plan:
             raise PrerequisiteError(changed)
 
 
-def make_bundle(group: Group, target: Path, *, redact: bool = False, track: Tracker = iter) -> BundleManifest:
-    """Write the bundle of a group whose runs have all ended: a complete bundle or none.
+def make_bundle(
+    group: Group, target: Path, *, redact: bool = False, key: Path | None = None, track: Tracker = iter
+) -> BundleManifest:
+    """Write the bundle of a group whose runs have all ended, and return its manifest. The same group, the same bytes.
 
-    A secret is refused, by file and line; with `redact` it is removed, and the manifest says so. `track` wraps the runs
-    and yields each as it is inspected.
+    A secret is refused, by file and line; with `redact` it is removed, and the manifest says so. An SSH `key` signs the
+    bundle, in a file beside it. `track` wraps the runs and yields each as it is inspected.
+
+    Raises PrerequisiteError if runs have not ended or were not graded, for secrets, and if the bundle cannot be written
+    or signed. A bundle that cannot be signed is left unsigned.
     """
     if open_ := unfinished(group):
         raise PrerequisiteError(
@@ -148,13 +155,18 @@ def make_bundle(group: Group, target: Path, *, redact: bool = False, track: Trac
         cut=plan.cut,
         left_out=plan.left_out,
     )
-    _write(target, manifest, plan)
+    try:
+        _write(target, manifest, plan)
+        bundle_signature(target).unlink(missing_ok=True)  # of an earlier bundle
+        if key:
+            sign(manifest.to_text().encode(), key, bundle_signature(target))
+    except OSError as error:
+        raise PrerequisiteError(f"cannot write {target}: {reason_of(error)}") from error
     return manifest
 
 
 def _write(target: Path, manifest: BundleManifest, plan: _Plan) -> None:
-    part = temporary_name(target)
-    try:
+    with replacing(target) as part:
         with part.open("wb") as file:
             writer = Writer(file)
             data = manifest.to_text().encode()
@@ -163,10 +175,7 @@ def _write(target: Path, manifest: BundleManifest, plan: _Plan) -> None:
                 writer.add(member.name, member.size, plan.content(member))
             writer.close()
         read_bundle(part)  # never hand out what others would refuse
-        part.replace(target)
-        remove_stale_temporaries(target)  # as large as the bundle
-    finally:
-        part.unlink(missing_ok=True)
+    remove_stale_temporaries(target)  # as large as the bundle
 
 
 def _refuse(found: list[str]) -> None:

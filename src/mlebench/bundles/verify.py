@@ -46,7 +46,11 @@ def verify_bundle(
     jobs: int = 1,
     limits: Limits = DEFAULT_LIMITS,
 ) -> BundleVerdict:
-    """Check a bundle and grade its submissions; BundleRefusedError if it is not intact."""
+    """Check a bundle, and grade its submissions again with the data of this machine.
+
+    `signers` is a file of allowed signers, as ssh-keygen reads it; `track` wraps the runs and yields each as it is
+    compared. Raises BundleRefusedError if the bundle is not intact, PrerequisiteError if it cannot be read.
+    """
     with tempfile.TemporaryDirectory(prefix=SCRATCH) as scratch:
         bundle = read_bundle(path, Path(scratch))
         checked = signature.check(path, bundle.manifest_bytes, signers)
@@ -57,7 +61,7 @@ def verify_bundle(
     return BundleVerdict(bundle=bundle.sha256, group=record.id, agent=record.agent.name, signature=checked, runs=rows)
 
 
-def keep_verdict(verdict: BundleVerdict, runs_dir: Path) -> Path:
+def record_verdict(verdict: BundleVerdict, runs_dir: Path) -> Path:
     """Write a verdict where `mlebench report` looks for it."""
     path = bundle_verdict(runs_dir, verdict.bundle)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,6 @@ from mlebench.cli.options import data_dir_option, json_option, registry_at, runs
 from mlebench.cli.output import print_json, print_table, say, size_text, track
 from mlebench.cli.output import without_braces as plain
 from mlebench.core import paths
-from mlebench.core.errors import PrerequisiteError
 from mlebench.core.os_errors import reason_of
 
 if TYPE_CHECKING:
@@ -45,25 +44,22 @@ def make(
     A bundle holds records, submissions, code, logs, reports and findings. GROUP is the group's path or the beginning of
     its name. Packing it again gives the same bytes.
     """
-    from mlebench.bundles.make import make_bundle
-    from mlebench.bundles.signature import sign
+    from mlebench.bundles import make_bundle
     from mlebench.records.run_groups import find_group
 
     run_group = find_group(group, *runs_dirs_at(runs_dir, data_dir))
     target = output or paths.bundle(Path(), run_group.record.id)
-    stale = paths.bundle_signature(target)
-    try:
-        manifest = make_bundle(
-            run_group, target, redact=redact, track=lambda runs: track(runs, lambda run: run.record.competition)
-        )
-        stale.unlink(missing_ok=True)
-        if key:
-            sign(manifest.to_text().encode(), key, stale)
-    except OSError as error:
-        raise PrerequisiteError(f"cannot write {target}: {reason_of(error)}") from error
-    said = [f"{len(manifest.members)} files", size_text(target.stat().st_size)]
-    counts = {"secrets removed": manifest.redacted, "logs cut": manifest.cut, "left out": manifest.left_out}
-    say(f"{target}: {', '.join(said + [f'{len(rows)} {what}' for what, rows in counts.items() if rows])}")
+    manifest = make_bundle(
+        run_group, target, redact=redact, key=key, track=lambda runs: track(runs, lambda run: run.record.competition)
+    )
+    counts = {
+        "files": manifest.members,
+        "secrets removed": manifest.redacted,
+        "logs cut": manifest.cut,
+        "left out": manifest.left_out,
+    }
+    files, *changes = [f"{len(rows)} {noun}" for noun, rows in counts.items() if rows]
+    say(f"{target}: {', '.join([files, size_text(target.stat().st_size), *changes])}")
 
 
 @command.command()
@@ -79,8 +75,8 @@ def verify(file: Path, signers: Path | None, as_json: bool, runs_dir: Path | Non
     runs directory, where `mlebench report` finds it. Exit code 1: the bundle is refused, a run differs, or
     --signers is given and none of them has signed.
     """
+    from mlebench.bundles import record_verdict, verify_bundle
     from mlebench.bundles.signature import GOOD
-    from mlebench.bundles.verify import keep_verdict, verify_bundle
     from mlebench.run.machine import cpu_count
 
     registry = registry_at(data_dir)
@@ -92,7 +88,7 @@ def verify(file: Path, signers: Path | None, as_json: bool, runs_dir: Path | Non
         jobs=min(cpu_count(), MOST_JOBS),
     )
     try:
-        keep_verdict(verdict, runs_dir_at(runs_dir, data_dir))
+        record_verdict(verdict, runs_dir_at(runs_dir, data_dir))
     except OSError as error:
         say(f"Warning: cannot keep the verdict: {reason_of(error)}")
     if as_json:

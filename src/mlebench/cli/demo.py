@@ -92,27 +92,22 @@ def _run(agent: "Agent", registry: "Registry", sandbox: str) -> "Group":
 
 def _sandbox() -> str:
     from mlebench.core.errors import PrerequisiteError
-    from mlebench.sandbox import best_sandbox
+    from mlebench.sandbox import UNISOLATED, best_sandbox
 
     try:
         return best_sandbox().name
     except PrerequisiteError as error:
         say(f"{error}. That will do for this demo, whose agents are harmless.")
-        return "process"
+        return UNISOLATED.name
 
 
 def _write_pages(groups: "list[Group]", registry: "Registry", folder: Path) -> Path:
-    from mlebench.records.run_groups import Group
-    from mlebench.report.inputs import Inputs
-    from mlebench.report.make import make_standings
-    from mlebench.web.site import Board, Site
-    from mlebench.web.write import write_pages
+    from mlebench.report import make_standings
+    from mlebench.web import write_pages
 
-    inputs = Inputs(folder)
-    for group in groups:
-        inputs.add_group(Group.read(group.paths.root))
-    site = Site([Board.of(make_standings(inputs))], inputs.groups, registry)
-    return write_pages(site, folder, lambda names: track(names, "pages".format))
+    return write_pages(
+        make_standings(groups), groups, folder, registry=registry, track=lambda names: track(names, "pages".format)
+    )
 
 
 def _print(groups: "list[Group]") -> None:

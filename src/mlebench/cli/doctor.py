@@ -23,7 +23,7 @@ from mlebench.data.state import holds_twins, is_prepared
 from mlebench.registry import Registry
 
 if TYPE_CHECKING:
-    from mlebench.records.group import Placement
+    from mlebench.records.group import ExecutorConfig
 
 
 class Finding(NamedTuple):
@@ -44,17 +44,17 @@ def command(kaggle: bool, data_dir: Path | None, runs_dir: Path | None, look: Pa
 
     With `--executor slurm` or `ray`, a small job checks each node instead, up to eight nodes.
     """
-    from mlebench.run.schedulers import placement_of
+    from mlebench.run.schedulers import choose_executor
 
     if look:
         from mlebench.run.nodes import look as look_around
 
         look_around(look)
         return
-    placement = placement_of(**executor)
-    if placement.is_remote:
+    executor_config = choose_executor(**executor)
+    if executor_config.is_remote:
         shared = runs_dir_at(runs_dir, data_dir)
-        print_table(["", "what", "found", "what to do"], list(_nodes(placement, shared.absolute())))
+        print_table(["", "what", "found", "what to do"], list(_nodes(executor_config, shared.absolute())))
         return
     findings = [
         *_found("python", _python),
@@ -75,10 +75,11 @@ def command(kaggle: bool, data_dir: Path | None, runs_dir: Path | None, look: Pa
         show_checks(registry, registry.list_competition_ids(), KaggleSource())
 
 
-def _nodes(placement: "Placement", shared: Path) -> Iterator[Finding]:
+def _nodes(executor_config: "ExecutorConfig", shared: Path) -> Iterator[Finding]:
     from mlebench.run.nodes import ask_nodes
+    from mlebench.sandbox import ON_NODES
 
-    for node, facts in ask_nodes(placement, shared).items():
+    for node, facts in ask_nodes(executor_config, shared).items():
         if facts is None:
             yield Finding(
                 "bad", node, "does not answer", f"see if it is busy, and if it can see {shared} and {sys.executable}"
@@ -89,7 +90,7 @@ def _nodes(placement: "Placement", shared: Path) -> Iterator[Finding]:
             "ok" if works else "bad",
             f"{node}: sandboxes",
             ", ".join(works) or "none works",
-            "" if works else str(facts["sandboxes"]["bubblewrap"]),
+            "" if works else str(facts["sandboxes"][ON_NODES.name]),
         )
         kept = ", ".join(facts["limits"])
         yield Finding(
@@ -198,10 +199,12 @@ def _kaggle() -> Iterator[Finding]:
 
 
 def _sandboxes() -> Iterator[Finding]:
-    from mlebench.sandbox import sandbox_named
+    from mlebench.sandbox import BACKENDS
 
-    for name in ("docker", "podman", "bubblewrap"):
-        fault = sandbox_named(name).fault()
+    for name, backend in BACKENDS.items():
+        if not backend.is_isolated:
+            continue
+        fault = backend().fault()
         yield Finding("note" if fault else "ok", name, "does not work here" if fault else "works", fault or "")
 
 

@@ -107,11 +107,11 @@ def _grade_lines(options: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]
 
 
 def _grade_group(named: str, options: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
-    from mlebench.run.regrade import grade_reference_group, regrade
+    from mlebench.run.regrade import grade_group, grade_reference_group
 
     run_group = _find(named, options)
     if run_group.record.origin is None:
-        return regrade(run_group, track=_track_runs, **how)
+        return grade_group(run_group, track=_track_runs, **how)
     registry = registry_at(options["data_dir"], options["profile"])
     return grade_reference_group(run_group, registry, track=_track_entries, **how)
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from mlebench.cli.options import Places, json_option, output_option, places_options
-from mlebench.cli.output import print_json, say, table_lines, write_output
-from mlebench.core.os_errors import reason_of
+from mlebench.cli.output import print_json, table_lines, track, write_output
 
 if TYPE_CHECKING:
-    from mlebench.integrity.failures.tables import Judged
+    from mlebench.integrity.failures.inspection import Classified
 
 
 @click.command()
@@ -27,51 +26,31 @@ def failures(places: Places, named: Sequence[str], as_json: bool, output: Path |
     Each run gets one category; for each agent, the most frequent ones come first. A run's verdict is kept in its
     folder, in findings/failures.json.
     """
+    from mlebench.integrity import inspect_failures, read_subjects
     from mlebench.integrity.failures import tables
 
-    judged = _judge(named, places)
+    subjects = [subject for name in named for subject in read_subjects(name, *places.runs_dirs)]
+    classified = list(inspect_failures(track(subjects, lambda subject: subject.competition), places.registry))
     if as_json and output is None:
-        print_json(tables.as_json(judged))
+        print_json(tables.as_json(classified))
         return
-    made = tables.as_json(judged)
-    text = f"{json.dumps(made, indent=1)}\n" if as_json else "".join(f"{line}\n" for line in _lines(judged))
+    if as_json:
+        text = f"{json.dumps(tables.as_json(classified), indent=1)}\n"
+    else:
+        text = "".join(f"{line}\n" for line in _lines(classified))
     if output is None:
         click.echo(text, nl=False)
-        return
-    write_output(output, text)
+    else:
+        write_output(output, text)
 
 
-def _judge(named: Sequence[str], places: Places) -> "list[Judged]":
-    from mlebench.cli.output import track
-    from mlebench.integrity.failures.categories import classify_apart
-    from mlebench.integrity.failures.tables import Judged
-    from mlebench.integrity.subjects import subjects
-
-    registry = places.registry
-    found = [(name, subject) for name in named for subject in subjects(name, *places.runs_dirs)]
-    judged, unwritten = [], None
-    for name, subject in track(found, lambda one: one[1].competition):
-        verdict = classify_apart(subject, registry)
-        judged.append(Judged(name, subject, verdict))
-        if subject.run:
-            try:
-                verdict.findings().write_for(subject.run.paths)
-            except OSError as error:
-                unwritten = (
-                    f"The findings are shown but not kept: cannot write to {subject.run.paths.root}: {reason_of(error)}"
-                )
-    if unwritten:
-        say(unwritten)
-    return judged
-
-
-def _lines(judged: "list[Judged]") -> Iterator[str]:
+def _lines(classified: "list[Classified]") -> Iterator[str]:
     from mlebench.integrity.failures.tables import run_rows, share_rows
 
-    yield from table_lines(["run", "competition", "seed", "category", "also", "what happened"], run_rows(judged))
+    yield from table_lines(["run", "competition", "seed", "category", "also", "what happened"], run_rows(classified))
     yield ""
-    yield from table_lines(["agent", "category", "runs", "share", ""], share_rows(judged))
-    for one in judged:
-        if one.verdict.last_lines:
-            yield f"\nThe last lines of {one.subject.name}, which match no rule:"
-            yield from (f"  {line}" for line in one.verdict.last_lines)
+    yield from table_lines(["agent", "category", "runs", "share", ""], share_rows(classified))
+    for run in classified:
+        if run.verdict.last_lines:
+            yield f"\nThe last lines of {run.subject.name}, which match no rule:"
+            yield from (f"  {line}" for line in run.verdict.last_lines)

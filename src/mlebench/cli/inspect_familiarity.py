@@ -15,7 +15,7 @@ from mlebench.core import paths
 if TYPE_CHECKING:
     from mlebench.integrity.familiarity.model import Model
     from mlebench.integrity.familiarity.performance import Correlation
-    from mlebench.integrity.familiarity.survey import Familiarity
+    from mlebench.integrity.familiarity.study import Familiarity
 
 _FOR_MODEL = ("endpoint", "key_env", "budget", "texts", "send_texts")
 
@@ -58,25 +58,24 @@ def familiarity(places: Places, competitions: Sequence[str], **options: Any) -> 
     """
     from mlebench.integrity.familiarity.deadlines import parse_cutoff, read_meta_kaggle
     from mlebench.integrity.familiarity.performance import correlate
-    from mlebench.integrity.familiarity.survey import Asking, Survey
+    from mlebench.integrity.familiarity.study import FamiliarityStudy, StudyOptions
 
     _refuse(options)
     registry = places.registry
-    asked = [registry.get_competition(id) for id in competitions or registry.list_competition_ids()]
+    chosen = [registry.get_competition(id) for id in competitions or registry.list_competition_ids()]
     performance = _performance(options["reports"], *places.runs_dirs) if options["reports"] else {}
-    asking = Asking(
+    study_options = StudyOptions(
         cutoff=parse_cutoff(options["cutoff"]) if options["cutoff"] else None,
         meta=read_meta_kaggle(options["meta_kaggle"]) if options["meta_kaggle"] else None,
         texts=options["texts"],
         samples=options["samples"],
         model=_model(options) if options["model"] else None,
     )
-    survey = Survey(asking)
-    found = [survey.look_at(one) for one in track(asked, lambda one: one.id)]
-    if asking.model:
-        say(f"{asking.model.calls} calls were made; answers are kept in {asking.model.kept}")
-    correlations = correlate(found, performance)
-    _show(found, correlations, options)
+    study = FamiliarityStudy(study_options)
+    measured = [study.measure(competition) for competition in track(chosen, lambda competition: competition.id)]
+    if model := study_options.model:
+        say(f"{model.calls} calls were made; answers are kept in {model.kept}")
+    _show(measured, correlate(measured, performance), options)
 
 
 def _refuse(options: dict[str, Any]) -> None:

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench.cli.options import Places, json_option, places_options
-from mlebench.cli.output import busy, print_json, print_table, say
-from mlebench.core import paths
-from mlebench.core.os_errors import reason_of
+from mlebench.cli.output import busy, print_json, print_table
 from mlebench.core.untrusted import plain
 
 if TYPE_CHECKING:
@@ -39,51 +37,18 @@ def plagiarism(places: Places, named: Sequence[str], corpus: Path | None, show: 
     Says how much is shared, and how unusual that is. Renaming variables or reordering code does not hide what is
     shared. The findings are kept in each run's folder, in findings/plagiarism.json, with the longest passages.
     """
-    from mlebench.integrity.plagiarism.compare import compare
-    from mlebench.integrity.plagiarism.report import record_of
-    from mlebench.integrity.subjects import subjects
+    from mlebench.integrity import inspect_plagiarism, read_subjects
 
-    found = [subject for name in named for subject in subjects(name, *places.runs_dirs)]
+    subjects = [subject for name in named for subject in read_subjects(name, *places.runs_dirs)]
     with busy("Reading code"):
-        compared = list(compare(found, lambda competition: _corpus(competition, corpus)))
-    records = [record_of(one) for one in compared]
-    unwritten = None
-    for one, record in zip(compared, records, strict=True):
-        if one.subject.run is not None:
-            try:
-                record.write_for(one.subject.run.paths)
-            except OSError as error:
-                where = one.subject.run.paths.root
-                unwritten = f"The findings are shown but not kept: cannot write to {where}: {reason_of(error)}"
-    if unwritten:
-        say(unwritten)
+        inspected = list(inspect_plagiarism(subjects, corpus))
     if as_json:
-        told = zip(compared, records, strict=True)
-        print_json({"runs": [_as_json(one) | record.to_dict() for one, record in told]})
+        print_json({"runs": [run.to_dict() for run in inspected]})
         return
-    _show_tables(compared)
+    _show_tables([run.compared for run in inspected])
     if show:
-        for one in compared:
-            _show_passages(one)
-
-
-def _corpus(competition: str, given: Path | None) -> tuple[str, Path | None, str]:
-    if given is not None:
-        return given.name or str(given), given, ""
-    folder = paths.kernels_dir(competition)
-    missing = (
-        f"there are no notebooks of {competition} here: `mlebench dev download-kernels -c {competition}` gets them"
-    )
-    return f"published notebooks of {competition}", folder if folder.is_dir() else None, missing
-
-
-def _as_json(one: "Compared") -> dict[str, Any]:
-    group = one.subject.group
-    return {
-        "group": group.paths.root.name if group else None,
-        "run": one.subject.name,
-        "competition": one.subject.competition,
-    }
+        for run in inspected:
+            _show_passages(run.compared)
 
 
 def _show_tables(compared: "Sequence[Compared]") -> None:

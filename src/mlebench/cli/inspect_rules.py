@@ -46,8 +46,8 @@ def rules(places: Places, group: str | None, model: str | None, as_json: bool, *
 
     GROUP is a run group, or a JSON-lines file with `logs_path`, `code_path` and `submission_path`.
     """
-    from mlebench.integrity.rules.inspection import inspect_rules, rates
-    from mlebench.integrity.subjects import subjects
+    from mlebench.integrity import inspect_rules, read_subjects
+    from mlebench.integrity.rules.inspection import rates
 
     _refuse(group, model, options)
     judge = _judge(model, options) if model else None
@@ -57,10 +57,11 @@ def rules(places: Places, group: str | None, model: str | None, as_json: bool, *
             print_json(calibration.to_dict())
         return
     inspected = []
-    for one in inspect_rules(subjects(group, *places.runs_dirs), places.registry.get_data_dir(), judge, calibration):
-        inspected.append(one)
+    subjects = read_subjects(group, *places.runs_dirs)
+    for run in inspect_rules(subjects, places.registry.get_data_dir(), judge, calibration):
+        inspected.append(run)
         if not as_json:
-            _show(one)
+            _show(run)
     rows = rates(inspected, judge, calibration)
     if as_json:
         print_json({"runs": [one.to_dict() for one in inspected], "rates": rows})

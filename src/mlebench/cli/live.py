@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mlebench.cli.output import duration_text, is_terminal, print_table, say
 from mlebench.core.outcomes import AGENT_ERROR, GRADED, NOT_THE_AGENTS_FAULT
@@ -36,7 +36,7 @@ def live_view(group: Group) -> Iterator[Callable[[], None]]:
     from rich.live import Live
 
     with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
-        yield _every(INTERVAL, lambda: live.update(_table(group), refresh=True))
+        yield _every(INTERVAL, lambda: live.update(live_table(group, live.console.width), refresh=True))
 
 
 def _every(seconds: float, act: Callable[[], None]) -> Callable[[], None]:
@@ -90,24 +90,42 @@ def medal_text(report: Report | None) -> str | None:
     return report and (report.medal or "none")
 
 
-def _table(group: Group) -> "Table":
+def live_table(group: Group, width: int) -> "Table":
+    """The runs in progress and the last that ended; the last column takes what `width` leaves."""
     from rich.table import Table
     from rich.text import Text
 
+    from mlebench.web.facts import usage_view
+
     runs = list(group.runs())
     done = sum(run.record.is_final for run in runs)
-    table = Table(title=f"{group.record.agent.name}: {done} of {len(runs)} runs have ended", title_justify="left")
-    for name in ("competition", "seed", "state", "time left", "last line"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=2 if name == "last line" else None)
     going = [run for run in runs if run.state == RUNNING]
     recent = sorted((run for run in runs if run.record.is_final), key=lambda run: run.record.ended_at or "")[-8:]
-    for run in [*recent, *going]:
-        left = _time_left(group, run)
-        line = "" if run.record.is_final else last_line(group, run)
+    shown = [*recent, *going]
+    usages = [usage_view(run) for run in shown]
+    title = f"{group.record.agent.name}: {done} of {len(runs)} runs have ended"
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False, expand=True)
+    longest = max((len(run.record.competition) for run in runs), default=0)
+    table.add_column("competition", no_wrap=True, overflow="ellipsis", width=min(longest, width // 5))
+    for name in ("seed", "state", "time left", *(("calls", "tokens", "cost") if any(usages) else ())):
+        table.add_column(name, no_wrap=True)
+    table.add_column("last line", no_wrap=True, overflow="ellipsis", ratio=1)
+    for run, usage in zip(shown, usages, strict=True):
+        state = str(run.record.ended) if run.record.is_final else run.state
+        line = _state(run).removeprefix(state).lstrip(",: ") if run.record.is_final else last_line(group, run)
+        used = _used(usage) if any(usages) else ()
         # As plain text: an agent's output must not act as markup.
-        row = (run.record.competition, str(run.record.seed), _state(run), left, line)
+        row = (run.record.competition, str(run.record.seed), state, _time_left(group, run), *used, line)
         table.add_row(*(Text(cell) for cell in row))
     return table
+
+
+def _used(usage: dict[str, Any] | None) -> tuple[str, str, str]:
+    """Calls, tokens and cost so far."""
+    if usage is None:
+        return "", "", ""
+    tokens = usage["all_tokens"]
+    return f"{usage['calls']:,}", "-" if tokens is None else f"{tokens:,}", usage["cost_words"]
 
 
 def _time_left(group: Group, run: Run) -> str:
@@ -146,7 +164,7 @@ def say_why(group: Group, runs: Iterable[Run]) -> None:
     reasons: dict[str, list[Run]] = {}
     for run in runs:
         if run.fault:
-            say(f"{run.paths.root.name} is damaged: {run.fault}")
+            say(f"{run.paths.root.name} is damaged, and counts as missing until its record is restored: {run.fault}")
         if run.record.ended in UNEXPLAINED:
             reasons.setdefault(plain(run.record.detail or outcome_words(run.record)), []).append(run)
     for reason, failed in sorted(reasons.items(), key=lambda item: -len(item[1]))[:MOST_REASONS]:

@@ -26,7 +26,7 @@ from mlebench.cli.options import (
 )
 from mlebench.cli.output import print_table, say
 from mlebench.cli.progress import watching
-from mlebench.core.errors import PrerequisiteError, UnknownCompetitionError
+from mlebench.core.errors import PrerequisiteError
 from mlebench.registry import Registry
 
 # At most one option of each group can be given.
@@ -166,8 +166,7 @@ def _conclude(outcomes: list, data_dir: Path) -> None:
     """Print a table of how each ended, and exit."""
     failed = [outcome for outcome in outcomes if not outcome.ok]
     if len(outcomes) == 1 and failed and failed[0].status != "bug":
-        is_unknown = any(words in failed[0].reason for words in ("there is no competition", "has no profile"))
-        raise (UnknownCompetitionError if is_unknown else PrerequisiteError)(failed[0].reason)
+        raise failed[0].error or PrerequisiteError(failed[0].reason)
     if len(outcomes) > 1:
         rows = [[outcome.id, outcome.status, _in_one_line(outcome)] for outcome in outcomes]
         print_table(["competition", "status", "reason"], rows)

@@ -14,8 +14,6 @@ from mlebench.core import paths
 from mlebench.report.model import SPLITS
 
 if TYPE_CHECKING:
-    from mlebench.registry import Registry
-    from mlebench.report.inputs import Inputs
     from mlebench.report.render import Table
     from mlebench.report.standings import Standings
 
@@ -69,8 +67,7 @@ def command(
     Files may be ours or the reference's. Scores of a bundle are `claimed` until `mlebench bundle verify` has graded
     them. The first agent is compared with each of the others. Without arguments: the newest run group.
     """
-    from mlebench.report.inputs import Inputs
-    from mlebench.report.make import make_standings
+    from mlebench.report import Inputs, make_standings
 
     if form == "html" and output is None:
         raise click.UsageError("--format html writes pages: name a folder for them with -o")
@@ -85,7 +82,9 @@ def command(
         found.add_experiment(id, table or paths.experiments_table(runs_dirs[0]))
     made = make_standings(found, split, pad=pad, power=power, published=published, strict=strict)
     if form == "html" and output:
-        _write_pages(made, found, registry, output)
+        from mlebench.web import write_pages
+
+        click.echo(write_pages(made, found.groups, output, registry=registry, track=lambda names: track(names, str)))
     else:
         _show(made, form, output)
 
@@ -102,14 +101,6 @@ def _newest(runs_dirs: tuple[Path, ...]) -> str:
         )
     say(f"The newest run group: {group.paths.root}")
     return str(group.paths.root)
-
-
-def _write_pages(made: "Standings", inputs: "Inputs", registry: "Registry", folder: Path) -> None:
-    from mlebench.web.site import Board, Site
-    from mlebench.web.write import write_pages
-
-    first = write_pages(Site([Board.of(made)], inputs.groups, registry), folder, lambda paths: track(paths, str))
-    click.echo(first)
 
 
 def _show(made: "Standings", form: str, output: Path | None) -> None:

@@ -32,7 +32,8 @@ from mlebench.records.run import RUNNING
 from mlebench.records.run_groups import Group, Run, find_group, unfinished
 from mlebench.run import GroupCancelledError, Progress, Request, RunsInterrupted, resume, run
 from mlebench.run.gpus import MOST_RUNS_PER_GPU
-from mlebench.run.request import SANDBOXES
+from mlebench.run.request import AUTO
+from mlebench.sandbox import BACKENDS, sandbox_named
 
 if TYPE_CHECKING:
     from mlebench.bundles.reading import Bundle
@@ -69,8 +70,8 @@ CHANGEABLE = {"resume_group", "retries", "runs_dir", "data_dir", *PLACEMENT}
 @click.option("--workers", "--n-workers", type=click.IntRange(1), default=1, show_default=True, help="Runs at a time.")
 @click.option(
     "--sandbox",
-    type=click.Choice(SANDBOXES),
-    default="auto",
+    type=click.Choice((AUTO, *BACKENDS)),
+    default=AUTO,
     show_default=True,
     help="Where agents run. A plain process isolates nothing.",
 )
@@ -313,15 +314,16 @@ def _say_sandbox(record: GroupRecord) -> None:
     reasons = unsealed_by(record)
     seal = f"not sealed: {', '.join(reasons)}" if reasons else "sealed"
     say(f"Sandbox: {record.sandbox}, {seal}")
-    if record.sandbox == "process":
-        say("Warning: a plain process isolates nothing. The agent can read the answers; these runs count as unsealed.")
+    sandbox = None if record.agent.host_only else sandbox_named(record.sandbox)
+    if sandbox and not sandbox.is_isolated:
+        say(f"Warning: {sandbox.noun} isolates nothing. The agent can read the answers; these runs count as unsealed.")
     if record.network == "full":
         say("Warning: the network is open. The agent can reach the competition's solutions; these runs are unsealed.")
     if record.runs_per_gpu > 1:
         say(f"Up to {record.runs_per_gpu} runs share a GPU, and each of them can take all of its memory.")
-    if record.agent.dockerfile and record.sandbox in ("bubblewrap", "process"):
+    if record.agent.dockerfile and sandbox and not sandbox.runs_images:
         say(
-            f"The agent's Dockerfile is not used by {record.sandbox}: the agent gets this machine's programs and the "
+            f"The agent's Dockerfile is not used by {sandbox.name}: the agent gets this machine's programs and the "
             f"packages of its `requirements`, if it names any; `--sandbox docker` uses its image."
         )
 
@@ -355,10 +357,11 @@ def _report(progress: _RunProgress, act: Callable[[], Group]) -> None:
     if report is None:
         for host, reason in stopped_hosts(group.paths).items():
             say(f"{stop_line(host, reason)}. Mend that host; resuming lets it try again.")
-        say(f"{len(unfinished(group))} runs have not ended. `mlebench run --resume {group.paths.root}` continues them.")
+        if left := unfinished(group):
+            say(f"{len(left)} runs have not ended. `mlebench run --resume {group.paths.root}` continues them.")
         sys.exit(FAILED)
     say(f"Grading report: {report}")
-    if _say_ungraded(group, runs) or any(run.record.ended in NOT_THE_AGENTS_FAULT for run in runs):
+    if _say_ungraded(group, runs) or any(run.fault or run.record.ended in NOT_THE_AGENTS_FAULT for run in runs):
         sys.exit(FAILED)
 
 

@@ -93,15 +93,15 @@ def cancel(places: Places, group: str, **options: Any) -> None:
     """Cancel a group: its runs in progress end, and none is started until `mlebench run --resume GROUP`."""
     from mlebench.records.run_groups import counts, find_group, require_ours
     from mlebench.run.group import cancel as cancel_group
-    from mlebench.run.schedulers import is_reachable, placement_of, scheduler_for
+    from mlebench.run.schedulers import choose_executor, is_reachable, scheduler_for
 
     found = find_group(group, *places.runs_dirs)
     require_ours(found)
-    placement = placement_of(**options, recorded=found.record.executor)
+    executor_config = choose_executor(**options, recorded=found.record.executor)
     cancel_group(found)  # first: commands that watch the group must not submit again what its scheduler drops
-    if is_reachable(placement):
-        count = scheduler_for(found, placement, found.record.workers or 1).cancel()
-        what = f"Cancelled {count} runs at {placement.name}."
+    if is_reachable(executor_config):
+        count = scheduler_for(found, executor_config, found.record.workers or 1).cancel()
+        what = f"Cancelled {count} runs at {executor_config.name}."
     else:
         what = f"Cancelled: {counts(found)['running']} runs in progress end within seconds."
     say(f"{what} `mlebench run --resume {found.paths.root}` continues them.")
@@ -188,6 +188,8 @@ def _find_run(named: str, *runs_dirs: Path) -> "Run":
     folder = Path(named).absolute()
     if folder.is_dir() and is_group(folder.parent):
         return Run.read(folder) if is_reference_group(folder.parent) else read_run(folder)
+    if any(is_group(folder / named) for folder in (Path(), *runs_dirs)):
+        raise PrerequisiteError(f"{named} is a run group: `mlebench runs list {named}` lists its runs")
     begun = f"{glob.escape(named)}*"
     patterns = (f"*/*_{begun}/run.json", f"*/{begun}/run.json", f"./{begun}/run.json")
     found = {path.parent for folder in runs_dirs for pattern in patterns for path in folder.glob(pattern)}
@@ -195,8 +197,6 @@ def _find_run(named: str, *runs_dirs: Path) -> "Run":
     if len(matches) == 1:
         return Run.read(matches[0])
     if not matches:
-        if any(is_group(folder / named) for folder in (Path(), *runs_dirs)):
-            raise PrerequisiteError(f"{named} is a run group: `mlebench runs list {named}` lists its runs")
         raise PrerequisiteError(
             f"there is no run {named!r}, neither as a path nor in {' or '.join(map(str, runs_dirs))}"
         )

@@ -9,10 +9,10 @@ from mlebench.cli.options import data_dir_option, profile_option, registry_at
 from mlebench.cli.output import print_table, say, track
 from mlebench.cli.running import Failures
 from mlebench.core.errors import PrerequisiteError
+from mlebench.core.os_errors import disk_errors
 from mlebench.core.paths import CompetitionPaths, default_data_dir
-from mlebench.data.changes import changes, command_to_prepare_again
-from mlebench.data.faults import disk_errors
 from mlebench.data.state import holds_twins, preparation_fault, read_manifest_head
+from mlebench.data.verification import changes, command_to_prepare_again
 from mlebench.registry import Competition, Registry
 
 

@@ -7,7 +7,7 @@ that file behind. Only code that knows that no other process is writing the targ
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mlebench.core.errors import PrerequisiteError, StorageError
@@ -62,15 +62,35 @@ def _temporaries(targets: Collection[Path]) -> Iterator[tuple[Path, Path]]:
                 yield folder / match[0], target
 
 
-def write_whole(path: Path, text: str | Iterable[str]) -> None:
-    """Write a file, from a text or its pieces, completely or not at all."""
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Where to write a file that then takes its place, or is removed if anything fails.
+
+    Once it is in its place, nothing is left that could fail.
+    """
     part = temporary_name(path)
     try:
-        with part.open("w", encoding="utf-8") as stream:
-            stream.writelines([text] if isinstance(text, str) else text)
+        yield part
         part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    except BaseException:
+        with suppress(OSError):  # what failed first is what the caller has to know
+            part.unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: Path, text: str | Iterable[str]) -> None:
+    """Write a file, from a text or its pieces, completely or not at all."""
+    with replacing(path) as part, part.open("w", encoding="utf-8") as stream:
+        stream.writelines([text] if isinstance(text, str) else text)
+
+
+def rewrite(path: Path, text: str) -> None:
+    """Replace a file or, where a full disk refuses that, write over what is there in one piece; blanks do no harm."""
+    try:
+        write_whole(path, text)
+    except OSError:
+        with path.open("r+b", buffering=0) as file:
+            file.write(text.encode().ljust(path.stat().st_size))
 
 
 def require_free_space(folder: Path, limit: int | None, files: int | None = None) -> None:

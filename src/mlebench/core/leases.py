@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.core.errors import PrerequisiteError
-from mlebench.core.files import write_whole
+from mlebench.core.files import rewrite
 from mlebench.core.processes import Process
 
 EXPIRY = 60.0
@@ -102,7 +102,7 @@ class Lease:
         try:
             self._require()
             self._counter += 1
-            self._write(self._content())
+            rewrite(self._path, self._content())
             self._renewed = begun
         except OSError:
             if begun - self._renewed > self._give_up:
@@ -139,13 +139,13 @@ class Lease:
                 while not done.wait(RENEWAL):
                     self.renew()
 
-        keeper = threading.Thread(target=keep, daemon=True)
-        keeper.start()
+        renewer = threading.Thread(target=keep, daemon=True)
+        renewer.start()
         try:
             yield
         finally:
             done.set()
-            keeper.join()
+            renewer.join()
 
     def release(self) -> None:
         """Give the lease up, whatever the disk says; a lost one already belongs to another process.
@@ -156,7 +156,7 @@ class Lease:
         _given_up.add(self.token)
         try:
             self._require()
-            self._write(json.dumps({"token": self.token, "released": True}))
+            rewrite(self._path, json.dumps({"token": self.token, "released": True}))
         except LeaseLostError:
             pass
         except OSError as error:
@@ -167,13 +167,6 @@ class Lease:
             )
         finally:
             self._is_given_up = True
-
-    def _write(self, content: str) -> None:
-        try:
-            write_whole(self._path, content)
-        except OSError:  # a full disk still lets us write over what is there, in one piece: blanks do no harm
-            with self._path.open("r+b", buffering=0) as file:
-                file.write(content.encode().ljust(self._path.stat().st_size))
 
 
 def acquire(

@@ -1,11 +1,13 @@
-"""Faults of disks and folders: the person at the keyboard gets one line, not a traceback.
-
-The keeper imports this module: standard library only.
-"""
+"""Messages for OSErrors: the person at the keyboard gets one line, not a traceback."""
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
+
+from mlebench.core.errors import PrerequisiteError
 
 _REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -28,6 +30,7 @@ _REASONS = {
 OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _OF_READING = (errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ETIMEDOUT, errno.ENOMEM)
 OF_DISKS = (*OF_WRITING, errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
+_OF_CODE = (errno.EBADF, errno.EINVAL, errno.EFAULT)  # only a programmer can fix these
 
 
 def reason_of(error: OSError) -> str:
@@ -45,6 +48,23 @@ def explanation(error: OSError) -> str | None:
     if error.errno in OF_WRITING:
         return f"cannot write: {reason_of(error)}"
     return reason_of(error) if error.errno in _OF_READING else None
+
+
+@contextmanager
+def disk_errors(folder: Path, *raw: Path) -> Iterator[None]:
+    """Wraps work that writes to a folder; below `raw` and anywhere outside the folder we only read."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.errno in _OF_CODE:
+            raise
+        where = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else folder
+        if not where.is_absolute():  # a name below a folder that the error does not mention
+            where = folder
+        inside = where.is_relative_to(folder) or folder.is_relative_to(where)
+        written = inside and not any(map(where.is_relative_to, raw))
+        verb = "write to" if written or error.errno in OF_WRITING else "read"
+        raise PrerequisiteError(f"cannot {verb} {where}: {reason_of(error)}") from error
 
 
 class Space(NamedTuple):

@@ -1,6 +1,6 @@
 """How runs end and how submissions are judged: the only lists of these words. docs/runs.md explains each.
 
-The keeper imports this module: standard library only.
+The supervisor imports this module: standard library only.
 """
 
 # How a run can end (`ended` in run.json).

@@ -79,7 +79,7 @@ def generate_checksums(
     target_dir: Path, exts: Sequence[str] | None = None, exclude: Sequence[Path] | None = None
 ) -> dict[str, str]:
     """md5 of the files directly in a folder that have one of these endings; tables and records if none are given."""
-    from mlebench.data.identity import TABLES
+    from mlebench.data.manifest import TABLES
 
     endings = TABLES if exts is None else tuple(f".{ending}" for ending in exts)
     files = (path for path in sorted(target_dir.iterdir()) if path.name.endswith(endings) and path.is_file())

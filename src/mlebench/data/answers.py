@@ -14,7 +14,7 @@ def load_answers(path_to_answers: Path) -> Any:
 
 
 def answers_for_grader(path: Path) -> Any:
-    """The same, except that records are read while the grader iterates over them."""
+    """Answers whose records are read while the grader iterates over them."""
     if path.suffix == ".csv":
         from mlebench.engine.frames import read_frame
 
@@ -38,8 +38,8 @@ class JsonRecords(Sequence[dict[str, Any]]):
     def _all(self) -> list[dict[str, Any]]:
         return list(self)
 
-    def __getitem__(self, place: Any) -> Any:
-        return self._all[place]
+    def __getitem__(self, index: Any) -> Any:
+        return self._all[index]
 
     def __len__(self) -> int:
         with self._path.open(encoding="utf-8") as file:

@@ -16,11 +16,11 @@ from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.workers import start_server
 from mlebench.data import ensure_leaderboard_exists
-from mlebench.data.changes import OURS, changes, command_to_prepare_again
 from mlebench.data.kaggle_api import RulesNotAcceptedError
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import Source
 from mlebench.data.state import read_manifest_head
+from mlebench.data.verification import OURS, changes, command_to_prepare_again
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.registry import Competition, Registry
 
@@ -33,6 +33,7 @@ class Outcome(NamedTuple):
     id: str
     status: str
     reason: str = ""
+    error: PrerequisiteError | None = None  # if that is what ended it, in this process
 
     @property
     def ok(self) -> bool:
@@ -159,7 +160,7 @@ def _prepare_elsewhere(
     outcome = _prepare_one(id, registry, source, options, overwrite_leaderboard, watch)
     if _events:
         _events.put((id,))  # the final message: the outcome takes another route and may arrive first
-    return outcome
+    return outcome._replace(error=None)  # its class may be the competition's own, which our parent cannot load
 
 
 def _reservations(competition: Competition, options: Options) -> str:
@@ -186,8 +187,8 @@ def _prepare_one(
             return Outcome(id, "prepared")
         return Outcome(id, "already prepared", _reservations(competition, options))
     except RulesNotAcceptedError as error:
-        return Outcome(id, "rules not accepted", str(error))
+        return Outcome(id, "rules not accepted", str(error), error)
     except PrerequisiteError as error:
-        return Outcome(id, "failed", str(error))
+        return Outcome(id, "failed", str(error), error)
     except Exception:
         return Outcome(id, "bug", traceback.format_exc())

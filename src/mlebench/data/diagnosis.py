@@ -23,7 +23,7 @@ _OF_CODE = (MemoryError, NameError, ImportError, SyntaxError, AssertionError, No
 
 
 @contextmanager
-def blame(competition: Competition, *, trusted: bool) -> Iterator[None]:
+def explain_prepare_failure(competition: Competition, *, trusted: bool) -> Iterator[None]:
     """Wraps a competition's `prepare`; data that is the published one, or a twin, is `trusted` and never to blame."""
     try:
         yield

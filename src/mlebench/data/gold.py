@@ -35,7 +35,7 @@ def grade_gold(competition: Competition, prepared: Path | None = None) -> int:
 
 
 def measure_gold(competition: Competition, prepared: Path) -> GoldCost | None:
-    """What that takes; None if gold cannot be graded."""
+    """Return what it takes to grade gold; None if gold cannot be graded."""
     begun = time.process_time()
     try:
         size, memory = peak_during(lambda: grade_gold(competition, prepared))
@@ -69,7 +69,10 @@ def _cache_file(competition: Competition) -> Path:
 
 
 def data_stamp(competition: Competition) -> str:
-    """Differs when the gold submission, the answers or the grader's version do; OSError if a file is not there."""
+    """Return a text that differs when the gold submission, the answers or the grader's version do.
+
+    OSError if a file is not there.
+    """
     files = [path.resolve(strict=True) for path in (competition.gold_submission, competition.answers)]
     facts = [(str(path), (status := path.stat()).st_size, status.st_mtime_ns) for path in files]
     return json.dumps([competition.id, competition.profile, competition.version, facts])

@@ -33,8 +33,7 @@ from mlebench.data.kaggle_api import (
     rules_page,
     with_retries,
 )
-from mlebench.data.provenance import record_download
-from mlebench.data.sources import LocalSource, describe_raw, missing_beside_archive
+from mlebench.data.sources import LocalSource, describe_raw, missing_beside_archive, record_download
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.records.data import DataSource
 from mlebench.registry import Competition
@@ -87,9 +86,9 @@ def preflight(competition: Competition, *, api: Any = None, sleep: Sleep = time.
     We download one byte to find out: listing files also works for users who have not accepted the rules.
     """
     page = rules_page(competition.id)
-    if there := raw_data_present(competition):
-        size = competition.paths.archive.stat().st_size if there == "archive" else None
-        return Preflight(there, "unknown", page, size, "not asked: the data is on disk")
+    if raw := raw_data_present(competition):
+        size = competition.paths.archive.stat().st_size if raw == "archive" else None
+        return Preflight(raw, "unknown", page, size, "not asked: the data is on disk")
     try:
         size = ask(competition.id, _archive_size, api=api, headers={"Range": "bytes=0-0"}, sleep=sleep, tries=2)
     except RulesNotAcceptedError:

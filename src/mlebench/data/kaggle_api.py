@@ -55,12 +55,12 @@ def rules_page(id: str) -> str:
 def credentials() -> list[str]:
     """Where a login to Kaggle is found, in the order in which the client looks; needs no client."""
     home = Path("~/.kaggle").expanduser()
-    found = ["KAGGLE_API_TOKEN"] if os.environ.get("KAGGLE_API_TOKEN") else []
-    found += [str(home / name) for name in ("access_token", "access_token.txt") if (home / name).is_file()]
+    names = ["KAGGLE_API_TOKEN"] if os.environ.get("KAGGLE_API_TOKEN") else []
+    names += [str(home / name) for name in ("access_token", "access_token.txt") if (home / name).is_file()]
     if os.environ.get("KAGGLE_USERNAME") and os.environ.get("KAGGLE_KEY"):
-        found.append("KAGGLE_USERNAME and KAGGLE_KEY")
+        names.append("KAGGLE_USERNAME and KAGGLE_KEY")
     files = config_folder() / "kaggle.json", home / "credentials.json"
-    return found + [str(path) for path in files if path.is_file()]
+    return names + [str(path) for path in files if path.is_file()]
 
 
 def config_folder() -> Path:
@@ -79,8 +79,8 @@ def connect(*, sleep: Sleep = time.sleep, tries: int = TRIES) -> Any:
 
 
 def _login() -> Any:
-    found = credentials()
-    if not found:
+    names = credentials()
+    if not names:
         raise NoLoginError(
             "no login to Kaggle was found: make an API token in the settings of your Kaggle account "
             "and put it in ~/.kaggle/access_token or KAGGLE_API_TOKEN"
@@ -215,8 +215,8 @@ def _fault(error: Any, id: str) -> PrerequisiteError | None:
 def _pause(error: Any, failures: int) -> float:
     """Seconds to wait: as long as Kaggle asks, otherwise longer each time, with jitter so that clients spread out."""
     backoff = 2.0**failures * random.uniform(0.5, 1.0)
-    asked = error.response.headers.get("Retry-After", "") if error.response is not None else ""
-    return min(max(backoff, seconds_of(asked) or 0.0), LONGEST_WAIT)
+    requested = error.response.headers.get("Retry-After", "") if error.response is not None else ""
+    return min(max(backoff, seconds_of(requested) or 0.0), LONGEST_WAIT)
 
 
 def _text(error: Exception) -> str:

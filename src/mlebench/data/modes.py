@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 def restore_modes(where: CompetitionPaths) -> None:
-    """Do so once for data that such a version prepared; the manifest then says that it was done."""
+    """Make data that an earlier version prepared writable, once; the manifest then says that it was done."""
     try:
         head = read_head(where.manifest)
         if head is None or head.writable:

@@ -36,7 +36,7 @@ def mark_open(competition: Competition, run_dir: Path, token: str) -> None:
 
 
 def unmark_open(competition: Competition, token: str) -> None:
-    """Record that it has ended; also removes a partial file left by a kill while it began."""
+    """Record that a run has ended; also removes a partial file left by a kill while it began."""
     path = _path(competition, token)
     with suppress(OSError):
         for file in path.parent.glob(f"{path.name}*"):
@@ -53,12 +53,12 @@ def open_runs(competition: Competition) -> list[str]:
     return [path.name for path in paths if _is_open(path) and not is_temporary(path.name)]
 
 
-def refuse_while_open(competition: Competition, what: str) -> None:
-    """Data that a run uses must not change."""
+def refuse_while_open(competition: Competition, action: str) -> None:
+    """Raise while a run is open: data that it uses must not change."""
     if open_ := open_runs(competition):
         runs = "a run uses" if len(open_) == 1 else f"{len(open_)} runs use"
         raise PrerequisiteError(
-            f"{competition.id}: {runs} this data, so {what} has to wait: `mlebench runs` shows which "
+            f"{competition.id}: {runs} this data, so {action} has to wait: `mlebench runs` shows which "
             f"(marks of runs are in {competition.paths.runs_open})"
         )
 

@@ -22,12 +22,17 @@ from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import remove_temporaries
 from mlebench.core.leases import held
-from mlebench.data.changes import ORIGINAL, OURS, code_hash
-from mlebench.data.diagnosis import blame
-from mlebench.data.faults import disk_errors
+from mlebench.core.os_errors import disk_errors
+from mlebench.data.diagnosis import explain_prepare_failure
 from mlebench.data.gold import measure_gold
-from mlebench.data.identity import Entry, Files, is_table, with_checksums
-from mlebench.data.manifest import files_in, joined, library_versions, write_manifest
+from mlebench.data.manifest import (
+    Entry,
+    files_in,
+    library_versions,
+    merge_join,
+    with_checksums,
+    write_manifest,
+)
 from mlebench.data.modes import restore_modes
 from mlebench.data.open_runs import refuse_while_open
 from mlebench.data.sources import (
@@ -41,7 +46,15 @@ from mlebench.data.sources import (
     unpack,
 )
 from mlebench.data.state import claim_data_dir, is_prepared, preparation_fault, read_manifest_head
-from mlebench.data.verification import check_archive, check_prepared, check_sample_score, overwrite
+from mlebench.data.verification import (
+    ORIGINAL,
+    OURS,
+    check_archive,
+    check_prepared,
+    check_sample_score,
+    code_hash,
+    overwrite,
+)
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.engine.trees import MODE
 from mlebench.registry import Competition
@@ -110,27 +123,19 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
         raise PrerequisiteError(fault)
     check = options.verify and not source.twin and not options.overwrite_checksums
     known = check and raw.is_file() and check_archive(competition, raw, watch)
-    with blame(competition, trusted=known or source.twin):
+    with explain_prepare_failure(competition, trusted=known or source.twin):
         entries = _stage(competition, source, raw, options, watch)
-    tables: Files = {}
-    entries = _collecting_tables(with_checksums(where.staging, entries, watch), tables)
+    entries = with_checksums(where.staging, entries, watch)
     description = ORIGINAL if options.original_description else OURS
     code = code_hash(competition, twin=source.twin)
     watch.tell("grading gold")
     gold = measure_gold(competition, where.staging)
-    write_manifest(competition, where.staging, source.describe(raw), entries, description, code, watch, gold)
+    tables = write_manifest(competition, where.staging, source.describe(raw), entries, description, code, watch, gold)
     if options.overwrite_checksums:
         overwrite(competition, raw, tables)
     if check:
         check_prepared(competition, tables)
         check_sample_score(competition, watch)
-
-
-def _collecting_tables(entries: Iterable[Entry], tables: Files) -> Iterator[Entry]:
-    for name, facts in entries:
-        if is_table(name):
-            tables[name] = facts
-        yield name, facts
 
 
 def _refuse_to_replace(competition: Competition) -> None:
@@ -139,7 +144,7 @@ def _refuse_to_replace(competition: Competition) -> None:
 
 
 def _publish(competition: Competition, watch: Progress) -> None:
-    """Staging becomes prepared, with the planned files alone: what attempts needed, or left when killed, is removed."""
+    """Rename staging to prepared, with the planned files alone: what attempts needed or left when killed is removed."""
     where = competition.paths
     named = (competition.answers, competition.gold_submission, competition.sample_submission)
     planned = {
@@ -178,7 +183,7 @@ def _is_ready(competition: Competition, source: Source, options: Options) -> boo
 
 
 def _refuse_foreign_leftovers(competition: Competition) -> None:
-    """What another program began to prepare is not ours to remove."""
+    """Raise if another program began to prepare this: that is not ours to remove."""
     where = competition.paths
     if read_manifest_head(competition) is None and any(not path.is_dir() for path in where.prepared.rglob("*")):
         fault = preparation_fault(competition)
@@ -218,19 +223,19 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
         _remove_leftovers(where.staging, entries)
     described = _write_description(competition, folders[0], options)
     _check_complete(competition)
-    others = (entry for entry in entries if entry[0] != described[0])
-    return merge(others, [described], key=itemgetter(0))
+    remaining = (entry for entry in entries if entry[0] != described[0])
+    return merge(remaining, [described], key=itemgetter(0))
 
 
 def _remove_leftovers(staging: Path, entries: Iterable[Entry]) -> None:
     """Remove what an earlier attempt left and this one did not make."""
-    pairs = joined(iter(entries), files_in(staging))
+    pairs = merge_join(iter(entries), files_in(staging))
     for name in [name for name, made, _ in pairs if made is None]:
         (staging / name).unlink()
 
 
 def _unpacked(competition: Competition, archive: Path, options: Options, watch: Progress) -> Path:
-    """The archive as a folder: as raw/ if it is kept, where it must not replace anything."""
+    """Return the archive as a folder: as raw/ if it is kept, where it must not replace anything."""
     where = competition.paths
     if options.keep_raw and where.raw.is_dir() and any(where.raw.iterdir()):
         if choose_raw(where.raw, archive) != where.raw:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mlebench.core.errors import PrerequisiteError
+from mlebench.core.os_errors import disk_errors
 from mlebench.core.paths import CompetitionPaths
-from mlebench.data.faults import disk_errors
 from mlebench.data.kaggle import KaggleSource, preflight, raw_data_present
 from mlebench.data.kaggle_api import connect
 from mlebench.data.pipeline import Options
@@ -171,15 +171,15 @@ def _look_inside(raw: Path, archives: list[str]) -> tuple[list[tuple[str, int]],
     for name in archives:
         path = raw / name
         if is_zip(path):
-            found = list(_sizes(path).items())
+            members = list(_sizes(path).items())
         elif lists_its_files(path):
-            found = [(file.name, file.size) for file in packed_files(path, str(path))]
+            members = [(file.name, file.size) for file in packed_files(path, str(path))]
         else:
-            found = []
+            members = []
             files.append((name, path.stat().st_size))
             unknown.append(name)
-        files += found
-        unknown += [f"{name}/{inner}" for inner, _ in found if inner.endswith(ARCHIVES)]
+        files += members
+        unknown += [f"{name}/{inner}" for inner, _ in members if inner.endswith(ARCHIVES)]
     return files, unknown
 
 

@@ -1,6 +1,9 @@
 """Where raw data comes from. A source provides a folder or an archive; the pipeline does the rest.
 
 `kaggle.KaggleSource` is one more, with the same three members.
+
+What is known about an archive (who fetched it and when, and its md5) is recorded beside it. So however many attempts a
+prepare takes, each knows where the data came from, and none rereads a large archive for its md5.
 """
 
 import json
@@ -12,11 +15,11 @@ from typing import Any, Protocol
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import remove_temporaries, write_whole
+from mlebench.core.os_errors import disk_errors
 from mlebench.core.paths import TWIN, CompetitionPaths
-from mlebench.data.faults import disk_errors
-from mlebench.data.provenance import recorded_archive
 from mlebench.data.state import claim_data_dir
 from mlebench.engine.progress import SILENT, Progress
+from mlebench.records import Record, now, read, write
 from mlebench.records.data import DataSource
 from mlebench.registry import Competition, code_name
 from mlebench.scoring import import_fn
@@ -42,13 +45,13 @@ class LocalSource:
 
     def fetch(self, competition: Competition, progress: Progress = SILENT) -> Path:  # noqa: ARG002
         where = competition.paths
-        found = choose_raw(where.raw, where.archive)
-        if found is None:
+        raw = choose_raw(where.raw, where.archive)
+        if raw is None:
             raise PrerequisiteError(
                 f"there is no raw data of {competition.id}: put Kaggle's archive at {where.archive}, "
                 f"or try synthetic data with `{competition.prepare_command} --twin`"
             )
-        return found
+        return raw
 
     def describe(self, raw: Path) -> DataSource:
         return describe_raw(raw)
@@ -65,20 +68,20 @@ class PathSource:
         if self.path.is_file():
             return self.path.absolute()
         own = CompetitionPaths(self.path, competition.id)
-        here = CompetitionPaths(self.path.parent, self.path.name)
-        found = (
+        beside = CompetitionPaths(self.path.parent, self.path.name)
+        raw = (
             choose_raw(own.raw, own.archive)
             or choose_raw(None if _is_root(own) else own.root, self.path / own.archive.name)
-            or (choose_raw(here.raw, None) if _is_root(here) else None)
+            or (choose_raw(beside.raw, None) if _is_root(beside) else None)
         )
-        if found is None and not _is_root(here) and self.path.is_dir() and not _holds_many(self.path):
-            found = choose_raw(self.path, None)
-        if found is None:
+        if raw is None and not _is_root(beside) and self.path.is_dir() and not _holds_many(self.path):
+            raw = choose_raw(self.path, None)
+        if raw is None:
             raise PrerequisiteError(
                 f"there is no raw data of {competition.id} in {self.path}: it should hold {competition.id}.zip, "
                 f"a folder {competition.id}, or the raw files themselves"
             )
-        return found.absolute()
+        return raw.absolute()
 
     def describe(self, raw: Path) -> DataSource:
         return describe_raw(raw)
@@ -117,7 +120,7 @@ class TwinSource:
         return where.raw
 
     def forget(self, where: CompetitionPaths) -> None:
-        """Make it again the next time it is fetched."""
+        """Have a twin made again the next time it is fetched."""
         if where.twin.exists():
             write_whole(where.twin, "{}\n")
 
@@ -142,7 +145,7 @@ def describe_raw(raw: Path) -> DataSource:
 def missing_beside_archive(competition: Competition, *places: Path) -> str | None:
     """What to do about required files that Kaggle does not have, if one is missing from all of the places."""
     for name, origin in competition.beside_archive.items():
-        if not any((place / name).is_file() for place in places):
+        if not any((folder / name).is_file() for folder in places):
             return f"{name} is not in Kaggle's archive: get it from {origin}, and put it unchanged into {places[0]}"
     return None
 
@@ -239,4 +242,60 @@ def _read(path: Path) -> dict[str, Any] | None:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
+        return None
+
+
+class ArchiveRecord(Record, frozen=True, kw_only=True):
+    kind: str  # `kaggle`: we downloaded it; `local`: someone put it there
+    archive: str
+    size: int
+    mtime_ns: int
+    inode: int
+    url: str | None = None
+    fetched_at: str | None = None
+    md5: str | None = None
+
+    @classmethod
+    def of(cls, path: Path, kind: str, **more: Any) -> "ArchiveRecord":
+        status = path.stat()
+        facts = {"size": status.st_size, "mtime_ns": status.st_mtime_ns, "inode": status.st_ino}
+        return cls(kind=kind, archive=path.name, **facts, **more)
+
+    def is_of(self, path: Path) -> bool:
+        """Whether the record is about this archive, or a copy that kept its time."""
+        status = path.stat()
+        return (self.size, self.mtime_ns) == (status.st_size, status.st_mtime_ns)
+
+    def is_of_same_file(self, path: Path) -> bool:
+        return self.is_of(path) and self.inode == path.stat().st_ino
+
+
+def record_download(where: CompetitionPaths, url: str) -> None:
+    """Record that we downloaded the archive, which does not have its final name yet."""
+    facts = ArchiveRecord.of(where.archive_part, "kaggle", url=url, fetched_at=now())
+    write(where.archive_record, facts.changed(archive=where.archive.name))
+
+
+def archive_md5(archive: Path, where: CompetitionPaths, progress: Progress = SILENT) -> str:
+    """The md5 of an archive; it is recorded, so the archive is read only once."""
+    from mlebench.engine.reading import md5_of
+
+    beside = archive.absolute() == where.archive.absolute()
+    path = where.archive_record if beside else where.archive_elsewhere_record
+    known = recorded_archive(archive, path)
+    if known and known.md5 and known.is_of_same_file(archive) and (beside or known.archive == str(archive)):
+        return known.md5
+    md5 = md5_of(archive, progress.stage("checking the archive", archive.stat().st_size))
+    fresh = ArchiveRecord.of(archive, "local") if known is None or not beside else known
+    name = archive.name if beside else str(archive)
+    write(path, fresh.changed(md5=md5, inode=archive.stat().st_ino, archive=name))
+    return md5
+
+
+def recorded_archive(archive: Path, record: Path) -> ArchiveRecord | None:
+    """What is recorded about an archive; None if there is nothing, or it is about another archive."""
+    try:
+        known = read(record, ArchiveRecord)
+        return known if known.is_of(archive) else None
+    except (PrerequisiteError, FileNotFoundError):
         return None

@@ -8,7 +8,7 @@ from pathlib import Path
 from mlebench.core import paths
 from mlebench.core.errors import NotPreparedError, PrerequisiteError
 from mlebench.core.files import write_whole
-from mlebench.data.faults import disk_errors
+from mlebench.core.os_errors import disk_errors
 from mlebench.data.manifest import read_head
 from mlebench.records.data import Manifest
 from mlebench.registry import Competition
@@ -80,8 +80,8 @@ def command_to_prepare(competition: Competition, *options: str) -> str:
     """The command that puts its data where we look for it. Options may name more competitions."""
     data_dir = competition.paths.data_dir
     usual = paths.default_data_dir(twin=holds_twins(data_dir)) == data_dir
-    place = () if usual else (f"--data-dir {shlex.quote(str(data_dir))}",)
-    return " ".join([competition.prepare_command, *options, *place])
+    location = () if usual else (f"--data-dir {shlex.quote(str(data_dir))}",)
+    return " ".join([competition.prepare_command, *options, *location])
 
 
 def twin_elsewhere(competitions: Sequence[Competition]) -> str:
@@ -89,9 +89,12 @@ def twin_elsewhere(competitions: Sequence[Competition]) -> str:
     twins = paths.default_data_dir(twin=True)
     if twins == competitions[0].paths.data_dir or not holds_twins(twins):
         return ""
-    there = (paths.CompetitionPaths(twins, one.id, one.profile).manifest.is_file() for one in competitions)
-    what = "A twin of it is" if len(competitions) == 1 else "Twins of them are"
-    return f" {what} in {twins}: `--data-dir {shlex.quote(str(twins))}`." if all(there) else ""
+    are_twins = (
+        paths.CompetitionPaths(twins, competition.id, competition.profile).manifest.is_file()
+        for competition in competitions
+    )
+    subject = "A twin of it is" if len(competitions) == 1 else "Twins of them are"
+    return f" {subject} in {twins}: `--data-dir {shlex.quote(str(twins))}`." if all(are_twins) else ""
 
 
 def read_manifest_head(competition: Competition) -> Manifest | None:
@@ -122,7 +125,7 @@ def holds_twins(data_dir: Path) -> bool:
 
 
 def claim_data_dir(data_dir: Path, *, twin: bool) -> None:
-    """A data directory holds twins or real data, never both: refuse the other kind."""
+    """Refuse a data directory that holds the other kind: it has twins or real data, never both."""
     if fault := data_dir_fault(data_dir, twin=twin):
         raise PrerequisiteError(fault)
     if twin and not holds_twins(data_dir):

@@ -1,43 +1,65 @@
-"""Compares prepared files and archives with the published checksums."""
+"""Compares prepared files with the manifest, and files and archives with the published checksums.
+
+`verify` checks every file; with millions of them, several processes compare them with their list. `changes` is quick:
+`prepare` keeps data that is already prepared, and warns when it would now make something different.
+"""
 
 import errno
+import hashlib
 import logging
 import math
+import os
+import signal
 import zlib
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache, partial
+from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mlebench.core import paths
 from mlebench.core.errors import InvalidSubmissionError, PrerequisiteError
 from mlebench.core.files import remove_temporaries, write_whole
 from mlebench.core.leases import PATIENCE, acquire
+from mlebench.core.os_errors import disk_errors
 from mlebench.core.paths import MANIFEST, MANIFEST_FILES, moved
-from mlebench.data.comparison import Pair, doubtful, doubtful_files
-from mlebench.data.faults import disk_errors
-from mlebench.data.identity import PARQUET, SIDES, Entry, Files
 from mlebench.data.manifest import (
+    PARQUET,
+    SIDES,
+    Entry,
+    Files,
+    Span,
     UnreadableListError,
     files_in,
-    joined,
+    merge_join,
     read_head,
     recorded_files,
     rewrite_manifest,
+    spans,
     write_manifest,
 )
 from mlebench.data.modes import let_owners_write, restore_modes
 from mlebench.data.open_runs import refuse_while_open
-from mlebench.data.provenance import archive_md5
-from mlebench.data.state import holds_twins, require_prepared
+from mlebench.data.sources import archive_md5
+from mlebench.data.state import command_to_prepare, holds_twins, read_manifest_head, require_prepared
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.records.data import DataSource, Manifest
 from mlebench.registry import Competition
 
 logger = logging.getLogger(__name__)
 
+Pair = tuple[str, dict[str, Any] | None, dict[str, Any] | None]  # a file's name, what is recorded and what is there
+
+OURS, ORIGINAL = "ours", "original"  # descriptions
+MOST_FILES = 10_000  # up to this many, checking each takes no time
+MOST_PARTS = 4  # each reads the folders at its bounds, which may hold most of the files
+MOST_RETURNED = 10_000  # files of a part; more are compared here, one after the other, to save memory
+
 
 def check_archive(competition: Competition, archive: Path, progress: Progress = SILENT) -> bool:
-    """The archive must be the published one; False if none is published."""
+    """Raise unless the archive is the published one; return False if none is published."""
     expected = published(competition).get("zip")
     if expected is None:
         return False
@@ -69,7 +91,7 @@ def check_prepared(competition: Competition, tables: Files) -> None:
 
 
 def check_sample_score(competition: Competition, progress: Progress = SILENT) -> None:
-    """The sample submission must score on real data what it always has; a different dataset is noticed at once."""
+    """Raise unless the sample submission scores on real data what it always has, which a different dataset shows."""
     from mlebench.engine.frames import read_frame
 
     expected = competition.sample_score
@@ -83,13 +105,13 @@ def check_sample_score(competition: Competition, progress: Progress = SILENT) ->
     try:
         score = competition.grader.score(read_frame(sample), read_frame(answers))
     except InvalidSubmissionError as error:
-        found = f"cannot be graded ({error}); it scores {expected}"
+        fault = f"cannot be graded ({error}); it scores {expected}"
     else:
         if math.isclose(score, expected, abs_tol=1e-5) or (math.isnan(score) and math.isnan(expected)):
             return
-        found = f"scores {score}, not {expected} as"
+        fault = f"scores {score}, not {expected} as"
     raise PrerequisiteError(
-        f"{competition.id}: the sample submission {found} on the published data. "
+        f"{competition.id}: the sample submission {fault} on the published data. "
         f"This is a different dataset; --skip-verification keeps it."
     )
 
@@ -322,63 +344,65 @@ class _Comparison:
     def differences(self, processes: int = 1) -> list[Difference]:
         unseen = dict(self._published)
         differences: list[Difference] = []
-        for name, recorded, here in self._pairs(processes):
-            differences += self._differences(name, recorded, here, unseen.pop(name, None))
+        for name, recorded, actual in self._pairs(processes):
+            differences += self._differences(name, recorded, actual, unseen.pop(name, None))
         for name, figures in unseen.items():
             differences += self._differences(name, None, None, figures)
         return sorted(differences, key=lambda difference: difference.file)
 
     def _pairs(self, processes: int) -> Iterator[Pair]:
         """The files that need a closer look, of up to millions."""
-        kept = frozenset(self._published)
+        always_check = frozenset(self._published)
         if self.on_record and not self._deep:
-            return doubtful_files(self._prepared, kept, processes)
-        found = files_in(self._prepared)
+            return suspect_files(self._prepared, always_check, processes)
+        files = files_in(self._prepared)
         if self.on_record:
-            return joined(recorded_files(self._prepared), found)
-        pairs = ((name, facts, facts) for name, facts in found)
-        return pairs if self._deep else doubtful(pairs, kept)
+            return merge_join(recorded_files(self._prepared), files)
+        pairs = ((name, facts, facts) for name, facts in files)
+        return pairs if self._deep else suspects(pairs, always_check)
 
     def _differences(
-        self, name: str, recorded: dict[str, Any] | None, found: dict[str, Any] | None, figures: Figures | None
+        self, name: str, recorded: dict[str, Any] | None, actual: dict[str, Any] | None, figures: Figures | None
     ) -> list[Difference]:
         try:
-            faults = list(self._faults(name, recorded, found, figures))
+            faults = list(self._faults(name, recorded, actual, figures))
         except OSError as error:
             faults = [f"cannot be read ({error.strerror})"]
         return [Difference(name, fault) for fault in faults]
 
     def _faults(
-        self, name: str, recorded: dict[str, Any] | None, found: dict[str, Any] | None, figures: Figures | None
+        self, name: str, recorded: dict[str, Any] | None, actual: dict[str, Any] | None, figures: Figures | None
     ) -> Iterator[str]:
-        if found is None and recorded is not None:
+        if actual is None and recorded is not None:
             yield "is missing"
-        elif found is not None and "fault" in found:
-            yield found["fault"]
+        elif actual is not None and "fault" in actual:
+            yield actual["fault"]
         else:
-            there = found is not None
-            is_right, unpublished = self._compare_with_published(name, figures, there) if figures else (None, None)
+            exists = actual is not None
+            is_right, unpublished = self._compare_with_published(name, figures, exists) if figures else (None, None)
             if recorded is None:
-                fault = "is not on record" if found else None
+                fault = "is not on record" if actual else None
             else:
-                fault = self._compare(name, recorded, found or {}, is_right)
+                fault = self._compare(name, recorded, actual or {}, is_right)
             yield from (fault for fault in (fault, unpublished) if fault)
 
-    def _compare_with_published(self, name: str, figures: Figures, there: bool) -> tuple[bool | None, str | None]:
+    def _compare_with_published(self, name: str, figures: Figures, exists: bool) -> tuple[bool | None, str | None]:
         """Whether the file is proven to be right or wrong, and what is wrong with it; a parquet file may be neither."""
-        md5 = self._digest(name) if there else None
+        md5 = self._digest(name) if exists else None
         fault = _published_fault(self._prepared / name, figures, md5)
         if fault:
             return False, fault
         return (True if md5 == figures.md5 or figures.content else None), None
 
-    def _compare(self, name: str, recorded: dict[str, Any], found: dict[str, Any], is_right: bool | None) -> str | None:
-        if found["size"] != recorded["size"]:
-            return f"has {found['size']} bytes, not {recorded['size']}"
-        touched = found["mtime_ns"] != recorded.get("mtime_ns", found["mtime_ns"])
+    def _compare(
+        self, name: str, recorded: dict[str, Any], actual: dict[str, Any], is_right: bool | None
+    ) -> str | None:
+        if actual["size"] != recorded["size"]:
+            return f"has {actual['size']} bytes, not {recorded['size']}"
+        touched = actual["mtime_ns"] != recorded.get("mtime_ns", actual["mtime_ns"])
         if fault := self._checksum_fault(name, recorded, touched):
             return fault
-        facts = {"mtime_ns": found["mtime_ns"]} if touched else {}
+        facts = {"mtime_ns": actual["mtime_ns"]} if touched else {}
         if not recorded.keys() & {"md5", "crc32"}:
             if touched and is_right is False:
                 return None  # the difference from the published file is already reported
@@ -399,4 +423,117 @@ class _Comparison:
                 if _crc32(self._prepared / name) == recorded["crc32"]
                 else "does not have the checksum in the archive"
             )
+        return None
+
+
+def suspect_files(prepared: Path, always_check: frozenset[str], processes: int) -> Iterator[Pair]:
+    """Compare the files with their list, and yield the `suspects`."""
+    parts = spans(prepared, min(processes, MOST_PARTS))
+    if len(parts) == 1:
+        yield from _in_part(prepared, always_check, parts[0])
+        return
+    context = get_context("spawn")  # a fork of a process with threads may hang
+    # Ctrl-C reaches all processes: these end at once, and without a traceback each.
+    with ProcessPoolExecutor(len(parts), context, signal.signal, (signal.SIGINT, signal.SIG_DFL)) as pool:
+        work = partial(_few_in_part, prepared, always_check, MOST_RETURNED)
+        for part, pairs in zip(parts, pool.map(work, parts), strict=True):
+            yield from _in_part(prepared, always_check, part) if pairs is None else pairs
+
+
+def _in_part(prepared: Path, always_check: frozenset[str], part: Span) -> Iterator[Pair]:
+    return suspects(merge_join(recorded_files(prepared, part), files_in(prepared, part)), always_check)
+
+
+def _few_in_part(prepared: Path, always_check: frozenset[str], most: int, part: Span) -> list[Pair] | None:
+    pairs = list(islice(_in_part(prepared, always_check, part), most + 1))
+    return pairs if len(pairs) <= most else None
+
+
+def suspects(pairs: Iterable[Pair], always_check: frozenset[str]) -> Iterator[Pair]:
+    """Yield files that size and time do not prove right, and those that are always checked."""
+    for pair in pairs:
+        name, recorded, actual = pair
+        if not (recorded and actual and _are_alike(recorded, actual)) or name in always_check:
+            yield pair
+
+
+def _are_alike(recorded: dict[str, Any], actual: dict[str, Any]) -> bool:
+    return (
+        actual["size"] == recorded["size"]
+        and "fault" not in actual
+        and (recorded["mtime_ns"] == actual["mtime_ns"] if "mtime_ns" in recorded else "md5" not in recorded)
+    )
+
+
+def code_hash(competition: Competition, *, twin: bool, with_ours: bool = False) -> str:
+    """A hash of the competition's own code that decides what is prepared; of ours as well, if wanted."""
+    other_profiles = {f"{profile}.py" for profile in paths.PROFILES if profile != competition.profile}
+    left_out = {"grade.py", *other_profiles, *(() if twin else (paths.TWIN,))}
+    digest = hashlib.sha256()
+    folders = [competition.folder]
+    if with_ours:
+        folders += [paths.module_dir() / name for name in ("engine", "kit", "metrics")]
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            if path.name not in left_out:
+                digest.update(f"{path.relative_to(folder)}\0".encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def changes(competition: Competition) -> list[str]:
+    """What would be different if our data were prepared now, each in a few words."""
+    where = competition.paths
+    with disk_errors(where.root, where.root):
+        head = read_manifest_head(competition)
+        if head is None:
+            return []
+        twin = head.source.kind == "twin"
+        reasons = []
+        if head.code not in (None, code_hash(competition, twin=twin)):
+            reasons.append("the competition's code has changed since")
+        if head.description == OURS and _has_another_description(competition):
+            reasons.append(f"{paths.DESCRIPTION} is not the competition's description")
+        if head.files <= MOST_FILES and (count := _other_files(competition)):
+            reasons.append(f"{count} of {head.files} files are missing or have another size")
+    return reasons
+
+
+def command_to_prepare_again(competition: Competition) -> str:
+    """What to type to make the same kind of data again with the current code."""
+    head = read_manifest_head(competition)
+    return command_to_prepare(competition, "--force", *(_options_used(competition.paths, head) if head else ()))
+
+
+def _options_used(where: paths.CompetitionPaths, head: Manifest) -> list[str]:
+    again = ["--description original"] if head.description == ORIGINAL else []
+    if head.source.kind == "local" and not (where.raw.is_dir() or where.archive.is_file()):
+        again.append("--from PATH_OF_RAW_DATA")  # it lies elsewhere, and may have moved
+    if head.source.kind == "twin":
+        usual = {"seed": 0, "size": 1.0}
+        again += [
+            f"--{name} {value:g}" for name in usual if (value := getattr(head.source, name)) not in (None, usual[name])
+        ]
+    return again
+
+
+def _has_another_description(competition: Competition) -> bool:
+    try:
+        return (competition.public_dir / paths.DESCRIPTION).read_bytes() != competition.description.encode("utf-8")
+    except FileNotFoundError:
+        return False  # counted among the files
+
+
+def _other_files(competition: Competition) -> int:
+    prepared = competition.paths.prepared
+    try:
+        return sum(_size(f"{prepared}/{name}") != facts["size"] for name, facts in recorded_files(prepared))
+    except UnreadableListError:
+        return 0  # `verify` says that it cannot be read
+
+
+def _size(path: str) -> int | None:
+    try:
+        return os.stat(path).st_size
+    except (FileNotFoundError, NotADirectoryError):
         return None

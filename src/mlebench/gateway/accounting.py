@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mlebench.core.files import write_whole
+from mlebench.core.files import rewrite
 from mlebench.gateway.access import TOKENS, Budget, ModelAccess
 from mlebench.gateway.estimate import Need
 from mlebench.gateway.policy import RefusedError
@@ -20,6 +20,7 @@ USUAL_OUTPUT = 32_768  # tokens reserved for an answer whose request sets no lim
 TELLING = 1000  # tokens; the estimate of a smaller input says little about the model's tokenizer
 LARGEST_RATIO = 4.0
 MOST_NAMES = 50  # of removed fields
+ROOM = 1 << 14  # bytes of the counts on disk
 COUNTED = ("input", "cached", "output", "reasoning")
 
 
@@ -223,8 +224,8 @@ class Ledger:
         }
 
     def write(self, **more: Any) -> None:
-        """Write the counts to disk, if they have changed; a full disk gets them later."""
+        """Write the counts to disk, if they have changed. The first take room for later ones, on a full disk."""
         if not self._is_written:
             with contextlib.suppress(OSError):
-                write_whole(self._path, json.dumps(self.to_dict() | more, indent=1) + "\n")
+                rewrite(self._path, f"{json.dumps(self.to_dict() | more, indent=1)}\n".ljust(ROOM))
                 self._is_written = True

@@ -58,10 +58,11 @@ class Outage:
     def may_be_provoked(self) -> bool:
         """Whether an agent could make its calls fail like this: on a wrong path, with odd requests, by flooding.
 
-        Proxies answer 408, 502, 504 or 524 for an answer that takes too long.
+        Proxies answer 408, 502, 504 or 524 for an answer that takes too long, 403 for words that they take for an
+        attack; some endpoints answer 401 or 403 on a path that they do not have.
         """
-        provoked = ("404", "408", "500", "502", "504", "524", TIMEOUT, BAD_ANSWER)
-        return self.is_own_load or self.cause in provoked or self.cause.startswith("400")
+        provoked = ("401", "404", "408", "500", "502", "504", "524", TIMEOUT, BAD_ANSWER)
+        return self.is_own_load or self.cause in provoked or self.cause.startswith(("400", "403"))
 
     def advice(self, access: ModelAccess) -> str:
         """Who must act, and how."""

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ LINES = 1_000_000
 
 class Trace:
     def __init__(self, path: Path, *, line: int = LINE, file: int = FILE, hide: str | None = None):
-        self._file = path.open("ab", buffering=0)
+        self._path = path
+        self._file: FileIO | None = None
+        self._open()
         self._line, self._room, self._lines = line, file, LINES
         self._hide = hiding(hide)  # an endpoint may repeat the key in an error
         self.cut = 0  # calls whose request or answer was shortened
@@ -38,21 +41,30 @@ class Trace:
 
     def _append(self, line: bytes) -> bool:
         """Whether a whole line was written: a full disk must neither end the run nor leave half a line."""
-        end = self._file.seek(0, os.SEEK_END)
+        file = self._file or self._open()
+        if file is None:
+            return False
+        end = file.seek(0, os.SEEK_END)
         try:
-            if self._file.write(line) == len(line):
+            if file.write(line) == len(line):
                 return True
         except OSError:
             pass
         with contextlib.suppress(OSError):
-            self._file.truncate(end)
+            file.truncate(end)
         return False
+
+    def _open(self) -> FileIO | None:
+        with contextlib.suppress(OSError):  # the disk may take it later
+            self._file = self._path.open("ab", buffering=0)
+        return self._file
 
     def _encode(self, call: dict[str, Any]) -> bytes:
         return self._hide(json.dumps(call, separators=(",", ":"))).encode() + b"\n"
 
     def close(self) -> None:
-        self._file.close()
+        if self._file:
+            self._file.close()
 
 
 def shortened(value: Any, limit: int) -> Any:

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -166,7 +166,8 @@ def _new_report(folder: Path) -> Iterator[Callable[[str], Path]]:
     try:
         yield write
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # the report has been written, or what failed first is what the caller has to know
+            part.unlink(missing_ok=True)
 
 
 def _reserve(folder: Path) -> tuple[Path, Path]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from mlebench import __version__
 from mlebench.core.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError, UnreadableSubmissionError
-from mlebench.core.os_errors import reason_of
+from mlebench.core.os_errors import OF_DISKS, reason_of
 from mlebench.core.outcomes import INFRA_ERROR, MISSING, MODEL_UNAVAILABLE, NOT_PREPARED
 from mlebench.core.untrusted import FileMissingError, UntrustedFileError, open_untrusted
 from mlebench.data.answers import answers_for_grader
@@ -70,8 +70,12 @@ def _require_answers(competition: Competition) -> None:
         with competition.answers.open("rb"):
             pass
     except OSError as error:
-        where = error.filename or competition.answers
-        raise NotPreparedError(f"{competition.id} cannot be graded: cannot read {where}: {reason_of(error)}") from error
+        raise _unreadable(competition, error) from error
+
+
+def _unreadable(competition: Competition, error: OSError) -> NotPreparedError:
+    where = error.filename or competition.answers
+    return NotPreparedError(f"{competition.id} cannot be graded: cannot use {where}: {reason_of(error)}")
 
 
 def _verdict(path: Path, competition: Competition, limit: int, interval: bool) -> Verdict:
@@ -86,9 +90,12 @@ def _verdict(path: Path, competition: Competition, limit: int, interval: bool) -
     except UntrustedFileError as error:
         # A name that is not valid text would break readers of the log.
         shown = str(path).encode("utf-8", "backslashreplace").decode("utf-8")
+        shown = "the submission" if shown == "None" else shown
         logger.warning("Invalid submission file: %s %s", shown, error)
         status = "missing" if isinstance(error, FileMissingError) else "invalid"
         return Verdict(status, reason=f"the submission {error}")
+    except NotPreparedError:
+        raise
     except PrerequisiteError as error:
         raise UnreadableSubmissionError(str(error)) from error
     except OSError as error:
@@ -109,6 +116,8 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
     except MemoryError:
         raise
     except (Exception, SystemExit) as error:
+        if isinstance(error, OSError) and error.errno in OF_DISKS:  # of the answers, or for temporary files
+            raise _unreadable(competition, error) from error
         logger.exception("The grader of %s failed; please report this", competition.id)
         return Verdict("grader_error", None, f"{type(error).__name__}: {error}", sha256)
     fault = None if math.isfinite(score) else f"the score is {score}, which is not a finite number"

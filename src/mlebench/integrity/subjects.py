@@ -1,6 +1,7 @@
 """What is inspected: a run of ours, or a line of the reference's JSON-lines file."""
 
 import json
+import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +13,10 @@ from mlebench.core.files import LFS_POINTER, is_lfs_pointer
 from mlebench.core.os_errors import reason_of
 from mlebench.core.paths import CODE, LOGS
 from mlebench.core.untrusted import UntrustedFileError, open_below, open_untrusted
+from mlebench.records.findings import Findings
 from mlebench.records.run_groups import Group, Run, find_group
+
+logger = logging.getLogger(__name__)
 
 MOST_FILES = 10_000
 MOST_DEPTH = 20
@@ -47,6 +51,7 @@ class Source:
 class Subject:
     """A run, wherever it was described. What is missing is None or empty."""
 
+    origin: str  # the run group or the file that it comes from
     name: str
     competition: str
     submission: Path | None
@@ -56,12 +61,16 @@ class Subject:
     group: Group | None = None
 
 
-def subjects(named: str, *runs_dirs: Path) -> Iterator[Subject]:
-    """The runs of a group, named by its path or the beginning of its name, or the lines of a JSON-lines file."""
-    if Path(named).is_file():
-        yield from _of_lines(Path(named))
+def read_subjects(source: Group | Path | str, *runs_dirs: Path) -> Iterator[Subject]:
+    """Yield the runs of a group, or those that a JSON-lines file describes.
+
+    A group may be named by its path or, if it is in one of `runs_dirs`, by the beginning of its name. Raises
+    PrerequisiteError if there is no such group or file, or if it cannot be read.
+    """
+    if not isinstance(source, Group) and Path(source).is_file():
+        yield from _of_lines(Path(source))
         return
-    group = find_group(named, *runs_dirs)
+    group = source if isinstance(source, Group) else find_group(str(source), *runs_dirs)
     for run in group.runs():
         yield of_run(run, group)
 
@@ -70,6 +79,7 @@ def of_run(run: Run, group: Group) -> Subject:
     root = run.paths.root
     logs = [*sources_below(root, LOGS), *([Source(run.paths.log.name, root, (run.paths.log.name,))])]
     return Subject(
+        origin=group.paths.root.name,
         name=root.name,
         competition=run.record.competition,
         submission=run.paths.submission if run.paths.submission.is_file() else None,
@@ -78,6 +88,25 @@ def of_run(run: Run, group: Group) -> Subject:
         run=run,
         group=group,
     )
+
+
+class FindingsWriter:
+    """Writes findings to the folders of runs, and warns once if it cannot."""
+
+    def __init__(self) -> None:
+        self._has_warned = False
+
+    def write(self, subject: Subject, findings: Findings) -> None:
+        """Write findings about a subject, if it is a run of a group: a line of a file has no folder."""
+        if subject.run is None:
+            return
+        try:
+            findings.write_for(subject.run.paths)
+        except OSError as error:
+            if not self._has_warned:
+                folder, reason = subject.run.paths.root, reason_of(error)
+                logger.warning("The findings are shown but not stored: cannot write to %s: %s", folder, reason)
+            self._has_warned = True
 
 
 def sources_below(root: Path, *inside: str) -> Iterator[Source]:
@@ -118,6 +147,7 @@ def _of_lines(path: Path) -> Iterator[Subject]:
         if not isinstance(data, dict) or not isinstance(data.get("competition_id"), str):
             raise PrerequisiteError(f"{path}, line {number}: there is no JSON object with a `competition_id`")
         yield Subject(
+            origin=str(path),
             name=f"line {number}",
             competition=data["competition_id"],
             submission=_path(data, "submission_path", path),

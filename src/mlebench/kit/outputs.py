@@ -13,10 +13,10 @@ import numpy as np
 
 from mlebench.core.paths import PRIVATE, PUBLIC
 from mlebench.engine.archives.write_archive import Pack, PackFormat, pack_format_of
-from mlebench.engine.placing.carry_out import carry_out
-from mlebench.engine.placing.ledger import Ledger
-from mlebench.engine.placing.plan import FolderPlan
-from mlebench.engine.placing.table_files import format_of
+from mlebench.engine.output.execute_plan import execute_plan
+from mlebench.engine.output.ledger import Ledger
+from mlebench.engine.output.plan import FolderPlan
+from mlebench.engine.output.table_files import format_of
 from mlebench.engine.progress import SILENT, SILENT_STAGE, Progress, Stage
 from mlebench.engine.reading import reporting_pieces
 from mlebench.engine.records.jsonlines import RecordFormat
@@ -171,4 +171,4 @@ def accepts_paths(prepare: Callable[[Raw, Output, Output], None]) -> Callable[..
 
 def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = SILENT) -> None:
     """Write and place everything that was recorded."""
-    carry_out([output.plan for output in outputs], scratch, progress)
+    execute_plan([output.plan for output in outputs], scratch, progress)

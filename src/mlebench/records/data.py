@@ -39,8 +39,8 @@ class Manifest(Record, frozen=True, kw_only=True):
     bytes: Count
     competition_version: int | None = None
     description: Text = "unknown"  # `ours`, or Kaggle's `original`
-    code: Text | None = None  # the competition's code that made it, as `changes.code_hash` has it
-    identity: Text | None = None  # what `identity.ContentIdentity` makes of the files
+    code: Text | None = None  # the competition's code that made it, as `verification.code_hash` has it
+    identity: Text | None = None  # what `manifest.ContentIdentity` makes of the files
     gold: GoldCost | None = None  # adopted data have none
     writable: bool = False  # older versions made files read-only, see `modes`
 

@@ -97,8 +97,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     python: Text | None = None
 
 
-class Placement(msgspec.Struct, frozen=True, kw_only=True):
-    """Who places a group's runs."""
+class ExecutorConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Who starts a group's runs, and with which options."""
 
     name: Text = LOCAL
     options: dict[str, Text] = {}  # for Slurm, sbatch's; for Ray, the address
@@ -139,7 +139,7 @@ class GroupRecord(Record, frozen=True, kw_only=True):
     workers: Count | None = 1
     machine: Machine = Machine()
     like: Text | None = None
-    executor: Placement = Placement()
+    executor: ExecutorConfig = ExecutorConfig()
     report: Annotated[str, Meta(pattern=r"\A[^/\0]{1,255}\Z")] | None = None  # the file name of the report that counts
 
     @classmethod

@@ -26,7 +26,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     job: Text | None = None
     started_at: Time
     agent_started_at: Time | None = None
-    keeper: Process | None = None
+    supervisor: Process | None = msgspec.field(default=None, name="keeper")  # as earlier versions called it
     ended: Text | None = None
     detail: Text | None = None
     interrupted_by: Text | None = None

@@ -1,1 +1,35 @@
-"""Turns reports of runs into standings. Reads what runs and grading left on disk; changes nothing."""
+"""Standings: figures for each agent over run groups, bundles and grading reports. Reads records; changes nothing.
+
+from mlebench.report import make_standings, standings_rows
+
+rows = standings_rows(make_standings([group]))
+"""
+
+from typing import TYPE_CHECKING
+
+from mlebench.core.lazy_imports import lazy_imports
+
+if TYPE_CHECKING:
+    from mlebench.report.inputs import Inputs
+    from mlebench.report.make import make_standings
+    from mlebench.report.render import standings_rows, to_dict, to_markdown
+    from mlebench.report.standings import Standings
+
+__all__ = [
+    "Inputs",
+    "Standings",
+    "make_standings",
+    "standings_rows",
+    "to_dict",
+    "to_markdown",
+]
+
+__getattr__, __dir__ = lazy_imports(
+    __name__,
+    {
+        "mlebench.report.inputs": ("Inputs",),
+        "mlebench.report.make": ("make_standings",),
+        "mlebench.report.render": ("standings_rows", "to_dict", "to_markdown"),
+        "mlebench.report.standings": ("Standings",),
+    },
+)

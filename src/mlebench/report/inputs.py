@@ -99,8 +99,12 @@ class Inputs:
     _sources: list[_Source] = field(default_factory=list)
     _given: dict[Any, str] = field(default_factory=dict)  # files, runs and reports already added, and from where
 
-    def add(self, named: str) -> None:
+    def add(self, source: Group | Path | str) -> None:
         """Add a run group, a bundle, a grading report or a folder with one; `NAME=FILE` says whose report it is."""
+        if isinstance(source, Group) and not source.record.origin:
+            self.add_group(source)
+            return
+        named = str(source.paths.root if isinstance(source, Group) else source)
         name, equals, file = named.partition("=")
         if is_bundle(Path(named)):
             self.add_bundle(Path(named))

@@ -1,9 +1,12 @@
 """From inputs to standings, with what the registry knows about competitions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
+from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.records.conditions import unlike, unlike_text
+from mlebench.records.run_groups import Group
 from mlebench.registry import Registry
 from mlebench.report.boards import Boards
 from mlebench.report.inputs import Inputs, one_kind
@@ -13,7 +16,7 @@ from mlebench.report.standings import Rules, Standings, standings
 
 
 def make_standings(
-    inputs: Inputs,
+    inputs: Inputs | Iterable[Group | Path | str],
     split: str | None = None,
     *,
     pad: bool = False,
@@ -21,8 +24,15 @@ def make_standings(
     published: bool = False,
     strict: bool = False,
 ) -> Standings:
-    """`published` adds the published leaderboard, which used real data and profile v1; `strict` refuses to compare or
-    pool runs under unlike conditions."""
+    """Return the standings over run groups, bundles and grading reports, which `mlebench report` shows.
+
+    `split` limits them to the competitions of a split, `pad` counts missing runs as failures, and `power` is a
+    difference in percentage points for which the seeds needed are computed. `published` adds the published leaderboard,
+    which is of real data and profile v1; `strict` refuses to compare or pool runs under unlike conditions.
+
+    Raises PrerequisiteError for inputs that cannot be read, hold no runs, or may not be in one table.
+    """
+    inputs = inputs if isinstance(inputs, Inputs) else _collected(inputs)
     readings = inputs.readings()
     if not readings:
         raise PrerequisiteError("the given inputs hold no runs")
@@ -42,6 +52,13 @@ def make_standings(
         power=power,
     )
     return standings(entries, rules, profile, data, published_entries() if published else ())
+
+
+def _collected(inputs: Iterable[Group | Path | str]) -> Inputs:
+    collected = Inputs(paths.default_runs_dir(paths.default_data_dir()))
+    for source in inputs:
+        collected.add(source)
+    return collected
 
 
 def _refuse_unlike(entries: Sequence[Entry]) -> None:

@@ -236,6 +236,7 @@ def _number(value: float | None, places: int) -> str:
 
 
 def to_markdown(standings: Standings) -> str:
+    """Return the tables of the standings in Markdown, followed by the notes that a reader needs."""
     parts = []
     for table in tables(standings):
         rows = [table.header, ["---"] * len(table.header), *table.rows]
@@ -245,32 +246,46 @@ def to_markdown(standings: Standings) -> str:
 
 
 def to_csv(standings: Standings) -> str:
-    """A row for each entry, scope and figure, in full precision, and for each finding; unknown values are empty."""
+    """The rows of `standings_rows`; unknown values are empty."""
     file = io.StringIO()
+    rows = standings_rows(standings)
+    writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(row | {"padded": str(row["padded"]).lower()} for row in rows)
+    return file.getvalue()
+
+
+def standings_rows(standings: Standings) -> list[dict[str, Any]]:
+    """Return the standings as rows for `pandas.DataFrame`: one for each entry, scope and figure, and for each finding.
+
+    Figures have full precision. Every row has the same keys; unknown values are None.
+    """
     head = ["agent", "profile", "data", "padded", "kind", "name", *COUNTED, "figure", *LIMITED, *_flat(Spent()), *FOUND]
-    head += [name for name in _flat_conditions(Conditions(), Conditions()) if name not in head]
-    rows = csv.DictWriter(file, head, lineterminator="\n")
-    rows.writeheader()
-    whole = {"profile": standings.profile, "data": standings.data, "padded": str(standings.padded).lower()}
+    empty = dict.fromkeys([*head, *_flat_conditions(Conditions(), Conditions())])
+    return [empty | row for row in _rows(standings)]
+
+
+def _rows(standings: Standings) -> Iterator[dict[str, Any]]:
+    whole = {"profile": standings.profile, "data": standings.data, "padded": standings.padded}
     first = standings.entries[0].entry.conditions
     for found, scope in _scopes(standings, "split", "given", "category"):
+        conditions = _flat_conditions(found.entry.conditions, first)
         counts = {name: getattr(scope, name) for name in COUNTED} | _flat(scope.spent)
         for name in SCALES:
             estimate = asdict(figure) if (figure := scope.figures[name]) else {}
             limits = {limit: estimate.get(limit) for limit in LIMITED}
             place = {"agent": found.entry.agent, "kind": scope.kind, "name": scope.name, "figure": name}
-            rows.writerow(_flat_conditions(found.entry.conditions, first) | whole | place | counts | limits)
+            yield conditions | whole | place | counts | limits
     for found in standings.entries:
+        conditions = _flat_conditions(found.entry.conditions, first)
         for one in found.found:
             place = {"agent": found.entry.agent, "kind": "findings", "name": one.tool, "figure": one.finding}
-            figures = {"mean": one.share} | {name: getattr(one, name) for name in FOUND}
-            rows.writerow(_flat_conditions(found.entry.conditions, first) | whole | place | figures)
+            yield conditions | whole | place | {"mean": one.share} | {name: getattr(one, name) for name in FOUND}
     for one in standings.published:
-        theirs = {"profile": "v1", "data": "published", "padded": str(one.padded).lower()}
+        theirs = {"profile": "v1", "data": "published", "padded": one.padded}
         for split, (mean, sem) in one.medals.items():
             place = {"agent": f"{one.agent} / {one.models}", "kind": "split", "name": split, "figure": RATES[0]}
-            rows.writerow(theirs | place | {"mean": mean, "sem": sem})
-    return file.getvalue()
+            yield theirs | place | {"mean": mean, "sem": sem}
 
 
 def _flat_conditions(conditions: Conditions, first: Conditions) -> dict[str, str]:
@@ -300,7 +315,7 @@ def to_json(standings: Standings) -> str:
 
 
 def to_dict(standings: Standings) -> dict[str, Any]:
-    """docs/statistics.md explains every key."""
+    """Return all of the standings as JSON, with the outcome of every run; docs/statistics.md explains each key."""
     return {
         "schema": SCHEMA,
         "mlebench": __version__,

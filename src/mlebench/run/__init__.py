@@ -1,29 +1,21 @@
 """Runs: an agent on a competition, in a sandbox, graded. `run` starts a group of them, `resume` continues one.
 
-    from mlebench.run import Request, run
+from mlebench.run import Request, run
 
-    group = run(Request(agent="dummy", competitions=["spaceship-titanic"], twin=True))
-
-The names below are loaded when they are first used: what executes a single run needs few of them.
+group = run(Request(agent="dummy", competitions=["spaceship-titanic"], twin=True))
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mlebench.core.lazy_imports import lazy_imports
 
 if TYPE_CHECKING:
     from mlebench.records.run_groups import Group, Run, unfinished
     from mlebench.run.group import cancel
-    from mlebench.run.over_time import score_over_time
+    from mlebench.run.over_time import grade_snapshots, score_over_time
+    from mlebench.run.regrade import grade_group
     from mlebench.run.request import ModelRequest, Request
     from mlebench.run.runner import GroupCancelledError, Progress, RunsInterrupted, resume, run
-
-_MODULES = {
-    "mlebench.records.run_groups": ("Group", "Run", "unfinished"),
-    "mlebench.run.group": ("cancel",),
-    "mlebench.run.over_time": ("score_over_time",),
-    "mlebench.run.request": ("ModelRequest", "Request"),
-    "mlebench.run.runner": ("GroupCancelledError", "Progress", "RunsInterrupted", "resume", "run"),
-}
 
 __all__ = [
     "Group",
@@ -34,19 +26,22 @@ __all__ = [
     "Run",
     "RunsInterrupted",
     "cancel",
+    "grade_group",
+    "grade_snapshots",
     "resume",
     "run",
     "score_over_time",
     "unfinished",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    for module, names in _MODULES.items():
-        if name in names:
-            return getattr(import_module(module), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_imports(
+    __name__,
+    {
+        "mlebench.records.run_groups": ("Group", "Run", "unfinished"),
+        "mlebench.run.group": ("cancel",),
+        "mlebench.run.over_time": ("grade_snapshots", "score_over_time"),
+        "mlebench.run.regrade": ("grade_group",),
+        "mlebench.run.request": ("ModelRequest", "Request"),
+        "mlebench.run.runner": ("GroupCancelledError", "Progress", "RunsInterrupted", "resume", "run"),
+    },
+)

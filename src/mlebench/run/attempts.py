@@ -1,7 +1,7 @@
 """How many attempts a run has, and what one may see of those before it. This is decided only here.
 
 An attempt sees nothing of an earlier one. It has its own lease and token, and with them a new working folder, a new
-sandbox and a new door. What the earlier one left is moved to `attempts/<n>/`, which no sandbox shows. Agents always
+sandbox and a new proxy. What the earlier one left is moved to `attempts/<n>/`, which no sandbox shows. Agents always
 start from the beginning.
 
 An agent that was started twice may have had two chances, so every start is counted (`starts` in run.json, and in
@@ -9,8 +9,8 @@ standings). How an attempt ended decides what follows:
 
 - The agent ended, or reached a limit: its result counts, and it is never started again. If the result cannot be stored
   or graded now, because a disk is full for example, the run has not ended, and the next `run exec` does only that.
-- The infrastructure failed, or the runner, its lease or the keeper was lost on this host, whoever may have caused it:
-  another attempt, until there have been `LOST_STARTS`. Then the run ends as `infra_error`.
+- The infrastructure failed, or the runner, its lease or the supervisor was lost on this host, whoever may have caused
+  it: another attempt, until there have been `LOST_STARTS`. Then the run ends as `infra_error`.
 - A scheduler or a person stopped it (a signal, a requeued job, a lost node): counted, but not limited. There is another
   attempt whenever one is requested. In a plain process, a signal that the agent may have sent is not one of these: the
   start counts as lost.

@@ -9,7 +9,6 @@ import contextlib
 import logging
 import os
 import select
-import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -36,7 +35,7 @@ from mlebench.core.outcomes import (
 from mlebench.core.processes import Process, process_start
 from mlebench.data.open_runs import mark_open, unmark_open
 from mlebench.data.state import data_identity, read_manifest_head, require_prepared, source_kind
-from mlebench.gateway.door import ModelDoor
+from mlebench.gateway.proxy import GatewayProxy
 from mlebench.records import now
 from mlebench.records.conditions import run_conditions
 from mlebench.records.run import NONE, PLANNED, PRESENT, RUNNING, Attempt, RunConditions
@@ -54,31 +53,46 @@ from mlebench.run.attempts import (
     scheduler_job,
 )
 from mlebench.run.crash import with_last_words
-from mlebench.run.door import ValidatorDoor, remove_door
 from mlebench.run.full_disk import DiskFilledError, charged_for_uploads, has_filled_disk, require_disk_was_not_filled
-from mlebench.run.gpus import Held
+from mlebench.run.gpus import GpuLease
 from mlebench.run.grading import grade_run
-from mlebench.run.layout import MODEL_PORT, make_task, with_doors
+from mlebench.run.layout import MODEL_PORT, make_task, with_proxies
 from mlebench.run.model import open_model, unsealed_by, with_outage
-from mlebench.run.publish import gather, is_published, make_room, publish, read_result, settle, stage, tidy, unstage
-from mlebench.run.signals import STOP_SIGNALS, next_sender, stop_signals_blocked
+from mlebench.run.publish import (
+    archive_leftovers,
+    collect_outputs,
+    finalize,
+    is_published,
+    make_room,
+    publish,
+    read_result,
+    stage,
+    unstage,
+)
+from mlebench.run.signals import (
+    PARENT_VARIABLE,
+    STARTER,
+    next_sender,
+    on_stop_signal,
+    parent_pipe,
+    stop_signals_blocked,
+)
 from mlebench.run.snapshots import Snapshots
-from mlebench.sandbox import Sandbox, sandbox_named
+from mlebench.run.validator_proxy import ValidatorProxy, remove_proxy
+from mlebench.sandbox import UNISOLATED, Sandbox, sandbox_named
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.collect import Room, remove_tree
-from mlebench.sandbox.keeper import SETUP
-from mlebench.sandbox.session import Outcome, Session, read_outcome
+from mlebench.sandbox.session import Outcome, Session, forget_outcome, read_outcome
+from mlebench.sandbox.supervisor import SETUP
 from mlebench.sandbox.usage import descendants
 
 logger = logging.getLogger(__name__)
 
 FINAL, MAY_BE_RETRIED, CANNOT_WORK, NOT_STORED = 0, 75, 2, 74  # exit codes
 TICK = 0.2
-PARENT_VARIABLE = "MLEBENCH_PARENT_FD"  # a pipe that closes when the process that started us ends, or
-STARTER = "starter"  # to watch our parent process instead
 
 
-def execute(folder: Path, gpus: Held | None = None) -> int:
+def execute(folder: Path, gpus: GpuLease | None = None) -> int:
     """Do a run. The exit code says whether its state is final."""
     run = Run.read(folder)
     if run.record.is_final:
@@ -88,7 +102,7 @@ def execute(folder: Path, gpus: Held | None = None) -> int:
         return MAY_BE_RETRIED
     try:
         with _failures_of_host(run):
-            return _execute(run, gpus or Held())
+            return _execute(run, gpus or GpuLease())
     except (LeaseLostError, SandboxError) as error:
         logger.warning("%s: %s", folder.name, error)
         return MAY_BE_RETRIED
@@ -114,7 +128,7 @@ def _reason_to_wait(group: paths.GroupPaths) -> str | None:
 
 @contextlib.contextmanager
 def _failures_of_host(run: Run) -> Iterator[None]:
-    """Whatever goes wrong before an agent has started is held against this host."""
+    """Hold against this host whatever goes wrong before an agent has started."""
     try:
         yield
     except LeaseLostError:
@@ -126,7 +140,7 @@ def _failures_of_host(run: Run) -> Iterator[None]:
         raise
 
 
-def _execute(run: Run, gpus: Held) -> int:
+def _execute(run: Run, gpus: GpuLease) -> int:
     lease = leases.acquire(run.paths.leases)
     if lease is None:
         logger.info("%s is being worked on by another process", run.paths.root.name)
@@ -143,7 +157,7 @@ def abandon(folder: Path, reason: str) -> bool:
     if lease is None:
         return False
     try:
-        _Execution(Run.read(folder), lease, Held()).abandon(reason)
+        _Execution(Run.read(folder), lease, GpuLease()).abandon(reason)
     except (LeaseLostError, SandboxError, StorageError):
         return False
     finally:
@@ -171,7 +185,7 @@ def _has_ended(outcome: Outcome | None) -> TypeGuard[Outcome]:
 class _Execution:
     """One attempt at a run, by the holder of its lease."""
 
-    def __init__(self, run: Run, lease: Lease, gpus: Held):
+    def __init__(self, run: Run, lease: Lease, gpus: GpuLease):
         self.run = run
         self.lease = lease
         self.gpus = gpus
@@ -181,7 +195,7 @@ class _Execution:
         self._has_noted_start = False
 
     def go(self) -> int:
-        if self._is_settled():
+        if self._is_finalized():
             return FINAL
         if self._has_open_attempt and (code := self._close_interrupted()) is not None:
             return code
@@ -189,7 +203,7 @@ class _Execution:
             return self._give_up(f"given up: {self._attempt.detail}")
         limits = limits_of(self.group)
         require_free_space(self.group.paths.root, limits.disk, limits.inodes)
-        tidy(self.run)
+        archive_leftovers(self.run)
         try:
             agent, competition, sandbox = self._load()
         except PrerequisiteError as error:  # this node cannot do it; another may
@@ -198,7 +212,8 @@ class _Execution:
         self._begin()
         # While a run is open, every grade for its competition says so, to the person grading and to later readers.
         mark_open(competition, self.run.paths.root, self.lease.token)
-        with self._signals():
+        # SIGTERM and Ctrl-C end the attempt cleanly: what it has is kept, and it can be repeated.
+        with on_stop_signal(lambda: setattr(self, "stopping", True)):
             try:
                 if agent.host_only:
                     return self._host_only(agent, competition)
@@ -207,7 +222,7 @@ class _Execution:
                 return self._stopped(sandbox) if self._was_told_to_stop() else self._failed(str(error))
 
     def abandon(self, reason: str) -> None:
-        if self._is_settled():
+        if self._is_finalized():
             return
         if work := unstored_result(self.run):
             raise StorageError(f"the agent has ended; what it left is kept in {work}")
@@ -215,18 +230,18 @@ class _Execution:
             self._close_interrupted()
         self._give_up(reason)
 
-    def _is_settled(self) -> bool:
+    def _is_finalized(self) -> bool:
         """Whether nothing is left to do; if a runner was killed after publishing, finish its work now."""
         if is_published(self.run) and self.run.record.state != PLANNED:
-            self._settle()
+            self._finalize()
         return self.run.record.is_final
 
-    def _settle(self) -> None:
+    def _finalize(self) -> None:
         """End a run whose result is published; nothing looks for the traces of its attempt after that."""
         read_result(self.run)  # it may be damaged: then the working folder is still needed
         if attempt := self.run.record.last_attempt:
             self._remove_traces(attempt.token)
-        self.run = settle(self.run)
+        self.run = finalize(self.run)
 
     def _load(self) -> tuple[Agent, Competition, Sandbox]:
         record = self.group.record
@@ -238,7 +253,7 @@ class _Execution:
         knowledge.require_unchanged(record)
         competition = Registry(record.data_dir, record.profile).get_competition(self.run.record.competition)
         require_prepared(competition)
-        return agent, competition, sandbox_named("process" if agent.host_only else record.sandbox)
+        return agent, competition, UNISOLATED() if agent.host_only else sandbox_named(record.sandbox)
 
     def _begin(self) -> None:
         attempt = Attempt(
@@ -267,15 +282,15 @@ class _Execution:
     def _has_open_attempt(self) -> bool:
         return bool(self.run.record.attempts) and self._attempt.is_open
 
-    def _note_start(self, keeper_pid: int | None, conditions: RunConditions) -> None:
+    def _note_start(self, supervisor_pid: int | None, conditions: RunConditions) -> None:
         """Record that an agent is about to be started, with all that is needed to publish its result if we are killed.
 
-        If we are, the next runner waits for the keeper, which ends the sandbox.
+        If we are, the next runner waits for the supervisor, which ends the sandbox.
         """
-        keeper = None
-        if keeper_pid is not None:
-            keeper = replace(Process.current(), pid=keeper_pid, started=process_start(keeper_pid) or 0)
-        attempt = msgspec.structs.replace(self._attempt, agent_started_at=now(), keeper=keeper)
+        supervisor = None
+        if supervisor_pid is not None:
+            supervisor = replace(Process.current(), pid=supervisor_pid, started=process_start(supervisor_pid) or 0)
+        attempt = msgspec.structs.replace(self._attempt, agent_started_at=now(), supervisor=supervisor)
         self._update_attempt(attempt, conditions=conditions)
 
     def _close_interrupted(self) -> int | None:
@@ -284,11 +299,11 @@ class _Execution:
         If its agent had ended, publish that; the code says how that went. Otherwise close the attempt.
         """
         token = self._attempt.token
-        if self._attempt.keeper:
-            _await_end(self._attempt.keeper)
+        if self._attempt.supervisor:
+            _await_end(self._attempt.supervisor)
         if self.group.record.sandbox != "host":
             sandbox_named(self.group.record.sandbox).remove_leftovers(token)
-            remove_door(token)
+            remove_proxy(token)
         work = self.group.paths.work(token)
         for staged in self.run.paths.root.glob(f"{self.run.paths.result.name}.*"):  # of any runner that was killed
             unstage(staged, work)
@@ -321,9 +336,9 @@ class _Execution:
             seconds=round(outcome.seconds, 3) if outcome else None,
             agent_started_at=None if outcome and not outcome.agent_started else self._attempt.agent_started_at,
         )
+        forget_outcome(work)  # it does not count, even if we are killed now
         if work.is_dir():
-            paths.outcome(work).unlink(missing_ok=True)  # it does not count, even if we are killed now
-            gather(work, self.run.paths.attempt(len(self.run.record.attempts)))
+            collect_outputs(work, self.run.paths.attempt(len(self.run.record.attempts)))
         self._remove_traces(token)
         self._update_attempt(attempt, state=PLANNED)
 
@@ -332,6 +347,7 @@ class _Execution:
         record = self.group.record
         with contextlib.suppress(PrerequisiteError):
             unmark_open(Registry(record.data_dir, record.profile).get_competition(self.run.record.competition), token)
+        paths.spare_outcome(token).unlink(missing_ok=True)
         if not record.retain:
             remove_tree(self.group.paths.work(token))
             with contextlib.suppress(OSError):
@@ -339,25 +355,25 @@ class _Execution:
 
     def _sandboxed(self, agent: Agent, competition: Competition, sandbox: Sandbox) -> int:
         token = self.lease.token
-        port, model_port = _free_ports() if sandbox.name == "process" else (None, MODEL_PORT)
-        task = make_task(self.group, self.run, agent, competition, token, self.gpus, port)
+        port, model_port = (None, MODEL_PORT) if sandbox.is_isolated else _free_ports()
+        task = make_task(self.group, self.run, agent, competition, sandbox, token, self.gpus, port)
         if fault := sandbox.fault(task):
             raise SandboxError(f"the sandbox {sandbox.name} cannot be used on this host: {fault}")
         public = task.binds[0].source
         with (
-            ValidatorDoor(token, competition, public, task.hidden, task.limits.disk) as door,
+            ValidatorProxy(token, competition, public, task.hidden, task.limits.disk) as proxy,
             open_model(self.group.record, task) as model,
         ):
-            task = with_doors(task, agent, door.socket, model, model_port)
-            conditions = self._conditions(competition, sandbox, task, door)
+            task = with_proxies(task, agent, proxy.socket, model, model_port)
+            conditions = self._conditions(competition, sandbox, task, proxy)
             with self.lease.renewed():  # an image may have much to copy
                 launch = sandbox.launch(task)
             session = Session(task, launch, lambda pid: self._note_start(pid, conditions))
             with stop_signals_blocked():
-                outcome = self._watch(session, door, model, Snapshots(task, self._attempt.agent_started_at or now()))
+                outcome = self._watch(session, proxy, model, Snapshots(task, self._attempt.agent_started_at or now()))
             if model and model.has_died and outcome.ended in (CANCELLED, AGENT_ERROR):
                 outcome = replace(outcome, ended=INFRA_ERROR, detail="the gateway to the model died")
-            if door.has_filled_disk:
+            if proxy.has_filled_disk:
                 outcome = charged_for_uploads(outcome)
         if outcome.ended in (AGENT_ERROR, INFRA_ERROR) and self._was_told_to_stop():
             return self._stopped(sandbox, outcome)
@@ -396,12 +412,14 @@ class _Execution:
         self._host_works()
         return self._publish(competition, outcome, conditions, work)
 
-    def _watch(self, session: Session, door: ValidatorDoor, model: ModelDoor | None, snapshots: Snapshots) -> Outcome:
-        parent = _parent_pipe()
+    def _watch(
+        self, session: Session, proxy: ValidatorProxy, model: GatewayProxy | None, snapshots: Snapshots
+    ) -> Outcome:
+        parent = parent_pipe()
         poll = select.poll()
         for descriptor in (session.descriptor(), *([parent] if parent is not None else [])):
             poll.register(descriptor, select.POLLIN | select.POLLHUP)
-        begun, beaten = time.monotonic(), 0.0
+        begun, last_heartbeat = time.monotonic(), 0.0
         snapshots.start()
         try:
             while (outcome := session.poll()) is None:
@@ -414,10 +432,10 @@ class _Execution:
                 self._heed_signals(session.pid)
                 if self.stopping or (model and model.has_died):
                     session.stop()
-                if time.monotonic() - beaten > 1:
-                    beaten = time.monotonic()
-                    session.beat()
-                    door.beat()
+                if time.monotonic() - last_heartbeat > 1:
+                    last_heartbeat = time.monotonic()
+                    session.heartbeat()
+                    proxy.heartbeat()
                 if self.lease.is_due:
                     self.lease.renew()
                     self._heed_group(begun)
@@ -434,13 +452,13 @@ class _Execution:
         self._heed_signals(session.pid)
         return outcome
 
-    def _heed_signals(self, keeper: int) -> None:
+    def _heed_signals(self, supervisor: int) -> None:
         """Stop if a signal says so, but not if it is the agent's. A sender that has ended could have been the agent's.
 
         So could whoever killed our parent.
         """
         while (sender := next_sender()) is not None:
-            if sender in descendants(keeper):
+            if sender in descendants(supervisor):
                 logger.warning("%s: a signal from the agent (process %d) is ignored", self.run.paths.root.name, sender)
             else:
                 self._stop(known=sender == 0 or process_start(sender) is not None)
@@ -448,7 +466,7 @@ class _Execution:
     def _stop(self, *, known: bool) -> None:
         """Stop the agent. If an agent that is not isolated may be behind it, the attempt counts as lost."""
         self.stopping = True
-        if not known and self.group.record.sandbox == "process":
+        if not known and not sandbox_named(self.group.record.sandbox).is_isolated:
             self._stopped_by = LOST
 
     def _heed_group(self, begun: float) -> None:
@@ -463,11 +481,13 @@ class _Execution:
             hosts.note_start(self.group.paths)
         self._has_noted_start = True
 
-    def _conditions(self, competition: Competition, sandbox: Sandbox, task: Task, door: ValidatorDoor) -> RunConditions:
+    def _conditions(
+        self, competition: Competition, sandbox: Sandbox, task: Task, proxy: ValidatorProxy
+    ) -> RunConditions:
         """What the run actually gets, for its record."""
         record = self.group.record
         unsealed = unsealed_by(record)
-        here = machine.describe()
+        this_machine = machine.describe()
         return RunConditions(
             sandbox=sandbox.name,
             **sandbox.conditions(task),
@@ -479,8 +499,8 @@ class _Execution:
             data=data_identity(competition),
             source=source_kind(competition),
             **run_conditions(record),
-            machine=None if here == record.machine else here,
-            validator=door.sandbox.name,
+            machine=None if this_machine == record.machine else this_machine,
+            validator=proxy.sandbox.name,
         )
 
     def _publish(self, competition: Competition, outcome: Outcome, conditions: RunConditions, work: Path) -> int:
@@ -500,7 +520,7 @@ class _Execution:
             if isinstance(error, PrerequisiteError):
                 raise StorageError(f"the submission cannot be graded now: {error}") from error
             raise
-        self._settle()
+        self._finalize()
         return FINAL
 
     def _stage_and_publish(
@@ -509,7 +529,7 @@ class _Execution:
         usage = read_usage(work)
         outcome = with_outage(with_last_words(outcome, work), self.group.record, work)
         needed = f"{paths.SUBMISSION}.csv" if has_filled_disk(outcome) else None
-        collected = gather(work, staged, Room(needed=needed))
+        collected = collect_outputs(work, staged, Room(needed=needed))
         submission = staged / paths.SUBMISSION / f"{paths.SUBMISSION}.csv"
         present = submission.is_file()
         counts = outcome.ended != MODEL_UNAVAILABLE
@@ -517,7 +537,7 @@ class _Execution:
         require_disk_was_not_filled(outcome, report)
         conditions = msgspec.structs.replace(
             conditions,
-            kept=outcome.kept,
+            kept=outcome.enforced_by,
             used=outcome.used,
             collected=collected.to_record(),
             data_unchanged=None if conditions.sealed else _data_is_unchanged(competition),
@@ -549,22 +569,8 @@ class _Execution:
         """Publish that a run failed through no fault of the agent."""
         end = {"ended": INFRA_ERROR, "detail": reason, "ended_at": now()}
         publish(self.run, stage(self.run, self.lease), self.lease, state="ended", submission=NONE, **end)
-        self._settle()
+        self._finalize()
         return FINAL
-
-    @contextlib.contextmanager
-    def _signals(self) -> Iterator[None]:
-        """SIGTERM and Ctrl-C end the attempt cleanly: what it has is kept, and it can be repeated."""
-
-        def stop(*_: object) -> None:
-            self.stopping = True
-
-        before = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
 def _data_is_unchanged(competition: Competition) -> bool | None:
@@ -574,25 +580,18 @@ def _data_is_unchanged(competition: Competition) -> bool | None:
     return None if read_manifest_head(competition) is None else not verify(competition)
 
 
-def _await_end(keeper: Process) -> None:
-    """Wait for a keeper, which ends its sandbox once its runner has ended; one on another host has had time to."""
+def _await_end(supervisor: Process) -> None:
+    """Wait for a supervisor, which ends its sandbox once its runner has ended; one on another host has had time to."""
     deadline = time.monotonic() + 30
-    while keeper.is_here and keeper.is_alive:
+    while supervisor.is_here and supervisor.is_alive:
         if time.monotonic() > deadline:
-            raise SandboxError(f"the sandbox of an earlier attempt is still running: process {keeper.pid}")
+            raise SandboxError(f"the sandbox of an earlier attempt is still running: process {supervisor.pid}")
         time.sleep(0.02)
 
 
-def _parent_pipe() -> int | None:
-    number = os.environ.get(PARENT_VARIABLE)
-    if number == STARTER:
-        return os.pidfd_open(os.getppid())
-    return int(number) if number else None
-
-
 def _free_ports() -> tuple[int, int]:
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
-        return one.getsockname()[1], other.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as first, socket.create_server(("127.0.0.1", 0)) as second:
+        return first.getsockname()[1], second.getsockname()[1]
 
 
 __all__ = ["CANNOT_WORK", "FINAL", "MAY_BE_RETRIED", "NOT_STORED", "abandon", "execute", "unstored_result"]

@@ -2,7 +2,7 @@
 
 Holding a GPU means having a unix socket open that is bound to an abstract name made from the GPU's UUID. The kernel
 gives a name to one socket at a time, and frees it when the last process that has the socket open has ended, however it
-ended. So there is no file that another user could own, replace or leave behind. `run exec` and the keeper of its
+ended. So there is no file that another user could own, replace or leave behind. `run exec` and the supervisor of its
 sandbox both have the socket. Where several runs share a GPU, each holds one of its slots in the same way.
 """
 
@@ -30,16 +30,16 @@ _LINE = re.compile(r"\s*(?:GPU (?P<index>\d+):|MIG ).*\(UUID: (?P<uuid>\S+)\)")
 
 
 @dataclass(frozen=True)
-class Choice:
+class GpuPool:
     """The GPUs that a runner may use, and how many of them each run gets."""
 
-    pool: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     share: int = 0
     runs_per_gpu: int = 1
 
 
 @dataclass(frozen=True)
-class Held:
+class GpuLease:
     """GPUs that nobody else gets as long as these descriptors are open in some process."""
 
     names: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Held:
             os.close(descriptor)
 
 
-def choose(text: str | None, workers: int, runs_per_gpu: int = 1) -> Choice:
+def choose(text: str | None, workers: int, runs_per_gpu: int = 1) -> GpuPool:
     """What `--gpus` asks for: the GPUs it names are shared out evenly. By default, each run gets any one.
 
     With several runs on each GPU, a run gets one.
@@ -64,8 +64,8 @@ def choose(text: str | None, workers: int, runs_per_gpu: int = 1) -> Choice:
     if runs_per_gpu > 1:
         if not pool:
             raise PrerequisiteError(f"--runs-per-gpu {runs_per_gpu}: these runs get no GPU; leave it out, or give 1")
-        return Choice(pool, 1, runs_per_gpu)
-    return Choice(pool, min(1, len(pool)) if text is None else len(pool) // workers)
+        return GpuPool(pool, 1, runs_per_gpu)
+    return GpuPool(pool, min(1, len(pool)) if text is None else len(pool) // workers)
 
 
 def _named(text: str) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def _named(text: str) -> tuple[str, ...]:
     return pool
 
 
-def choose_again(text: str | None, workers: int, share: int, runs_per_gpu: int = 1) -> Choice:
+def choose_again(text: str | None, workers: int, share: int, runs_per_gpu: int = 1) -> GpuPool:
     """What runs planned earlier get, with `share` GPUs each."""
     if text is not None:
         return choose(text, workers, runs_per_gpu)
@@ -89,17 +89,17 @@ def choose_again(text: str | None, workers: int, share: int, runs_per_gpu: int =
         raise PrerequisiteError(
             f"each run of this group gets {_gpus(share)}, and this machine has {len(pool)}: name others with --gpus"
         )
-    return Choice(pool, share, runs_per_gpu)
+    return GpuPool(pool, share, runs_per_gpu)
 
 
-def refuse_crowd(choice: Choice, workers: int) -> None:
+def refuse_crowd(pool: GpuPool, workers: int) -> None:
     """Refuse more workers than the GPUs have room for."""
-    have = len(choice.pool)
-    if not have or max(1, choice.share) * workers <= have * choice.runs_per_gpu:
+    have = len(pool.names)
+    if not have or max(1, pool.share) * workers <= have * pool.runs_per_gpu:
         return
     crowd = -(-workers // have)
     more = f", or put {crowd} runs on each GPU with --runs-per-gpu {crowd}" if crowd <= MOST_RUNS_PER_GPU else ""
-    each = f" at {choice.runs_per_gpu} runs on each" if choice.runs_per_gpu > 1 else ""
+    each = f" at {pool.runs_per_gpu} runs on each" if pool.runs_per_gpu > 1 else ""
     raise PrerequisiteError(f"{workers} workers cannot share {_gpus(have)}{each}: use fewer workers{more}")
 
 
@@ -109,15 +109,15 @@ def _gpus(number: int) -> str:
 
 def visible() -> tuple[str, ...]:
     """The GPUs that programs started here may use, as CUDA sees it: it ignores what follows an unknown name."""
-    told = os.environ.get(VISIBLE_VARIABLE)
-    if told is None:
+    variable = os.environ.get(VISIBLE_VARIABLE)
+    if variable is None:
         return tuple(name for name in devices() if name.isdigit())
-    found: list[str] = []
-    for name in map(resolve, told.split(",")):
+    names: list[str] = []
+    for name in map(resolve, variable.split(",")):
         if name is None:
             break
-        found.append(name)
-    return tuple(dict.fromkeys(found))
+        names.append(name)
+    return tuple(dict.fromkeys(names))
 
 
 def resolve(name: str) -> str | None:
@@ -132,16 +132,16 @@ def resolve(name: str) -> str | None:
 @cache
 def devices() -> dict[str, tuple[str, ...]]:
     """This machine's GPUs by index, and MIG devices by UUID, each with its UUID and those of its parts."""
-    found: dict[str, tuple[str, ...]] = {}
+    uuids: dict[str, tuple[str, ...]] = {}
     whole = ""
     for match in filter(None, map(_LINE.match, _listed())):
         index, uuid = match["index"], match["uuid"]
-        found[index or uuid] = (uuid,)
+        uuids[index or uuid] = (uuid,)
         if index:
             whole = index
         else:
-            found[whole] += (uuid,)
-    return found
+            uuids[whole] += (uuid,)
+    return uuids
 
 
 def _listed() -> list[str]:
@@ -152,22 +152,22 @@ def _listed() -> list[str]:
     return lines
 
 
-def take(choice: Choice) -> Held | None:
+def take(pool: GpuPool) -> GpuLease | None:
     """As many free GPUs as a run gets; None if there are too few. Runs that share GPUs are spread over all of them."""
-    held, pool = Held(), choice.pool
-    if choice.runs_per_gpu > 1:
-        pool = sorted(pool, key=lambda name: _taken_slots(name, choice.runs_per_gpu))
-    for name in pool:
-        if len(held.names) == choice.share:
+    lease, names = GpuLease(), pool.names
+    if pool.runs_per_gpu > 1:
+        names = sorted(names, key=lambda name: _taken_slots(name, pool.runs_per_gpu))
+    for name in names:
+        if len(lease.names) == pool.share:
             break
-        held = _add(held, name, choice.runs_per_gpu) or held
-    if len(held.names) == choice.share:
-        return held
-    held.close()  # whoever waits holds nothing, so no two runners wait for each other
+        lease = _add(lease, name, pool.runs_per_gpu) or lease
+    if len(lease.names) == pool.share:
+        return lease
+    lease.close()  # whoever waits holds nothing, so no two runners wait for each other
     return None
 
 
-def assigned(names: Sequence[str]) -> Held:
+def assigned(names: Sequence[str]) -> GpuLease:
     """GPUs that `run exec` was told to use. A runner also hands over its hold on them.
 
     A scheduler does not, and its word is final. So they are held without waiting, where they are free: then runners on
@@ -177,27 +177,27 @@ def assigned(names: Sequence[str]) -> Held:
         descriptors = tuple(map(int, handed.split(",")))
         for descriptor in descriptors:
             os.set_inheritable(descriptor, False)
-        return Held(tuple(names), descriptors)
-    held = Held()
+        return GpuLease(tuple(names), descriptors)
+    lease = GpuLease()
     for name in (resolve(name) or name for name in names):
         known = name in devices()  # a scheduler may simulate GPUs
-        more = _add(held, name, 1) if known else None
+        more = _add(lease, name, 1) if known else None
         if known and more is None:
             logger.warning("GPU %s, which this run was assigned, is held by another run on this machine", name)
-        held = more or Held((*held.names, name), held.descriptors)
-    return held
+        lease = more or GpuLease((*lease.names, name), lease.descriptors)
+    return lease
 
 
-def _add(held: Held, name: str, runs_per_gpu: int) -> Held | None:
-    """The same and one more GPU; None if other processes have it, or a part of it."""
+def _add(lease: GpuLease, name: str, runs_per_gpu: int) -> GpuLease | None:
+    """Return the lease with one more GPU; None if other processes have it, or a part of it."""
     descriptors: list[int] = []
     for uuid in devices()[name]:
         descriptor = _hold(uuid, runs_per_gpu)
         if descriptor is None:
-            Held(descriptors=tuple(descriptors)).close()
+            GpuLease(descriptors=tuple(descriptors)).close()
             return None
         descriptors.append(descriptor)
-    return Held((*held.names, name), (*held.descriptors, *descriptors))
+    return GpuLease((*lease.names, name), (*lease.descriptors, *descriptors))
 
 
 def _hold(uuid: str, runs_per_gpu: int) -> int | None:
@@ -208,12 +208,12 @@ def _hold(uuid: str, runs_per_gpu: int) -> int | None:
     """
     with _turn(uuid) as is_ours:
         slots = _slots(uuid, runs_per_gpu) if is_ours else ()
-        found = next((bound for slot in slots if (bound := _bind(slot)) is not None), None)
+        descriptor = next((bound for slot in slots if (bound := _bind(slot)) is not None), None)
         sizes = [size for size in range(1, MOST_RUNS_PER_GPU + 1) if size != runs_per_gpu]
-        if found is not None and not all(_is_free(slot) for size in sizes for slot in _slots(uuid, size)):
-            os.close(found)
+        if descriptor is not None and not all(_is_free(slot) for size in sizes for slot in _slots(uuid, size)):
+            os.close(descriptor)
             return None
-        return found
+        return descriptor
 
 
 def _taken_slots(name: str, runs_per_gpu: int) -> int:

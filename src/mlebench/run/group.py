@@ -19,7 +19,7 @@ from mlebench.run.attempts import forgiven
 from mlebench.run.grading import run_info
 from mlebench.run.hosts import forget_failures
 from mlebench.run.plan import write_metadata
-from mlebench.run.publish import set_aside
+from mlebench.run.publish import reset_run
 from mlebench.scoring import CompetitionReport
 
 
@@ -47,7 +47,7 @@ def _retry(run: Run, kind: str) -> bool:
         run = Run.read(run.paths.root)
         if run.record.ended not in RETRIES[kind]:  # another runner was quicker
             return False
-        set_aside(run, attempts=forgiven(run.record.attempts), rerolls=(run.record.rerolls or 0) + (kind != "infra"))
+        reset_run(run, attempts=forgiven(run.record.attempts), rerolls=(run.record.rerolls or 0) + (kind != "infra"))
         return True
     finally:
         lease.release()
@@ -136,13 +136,13 @@ def submission_lines(group: Group, log: str, code: str) -> list[dict[str, Any]]:
     lines = []
     for run in group.runs():
         root = run.paths.root
-        here = {"logs_path": root / log, "code_path": root / code}
+        folders = {"logs_path": root / log, "code_path": root / code}
         lines.append(
             {
                 "competition_id": run.record.competition,
                 "submission_path": str(run.paths.submission) if run.record.submission == PRESENT else None,
                 "seed": run.record.seed,
-                **{name: str(path) if path.exists() else None for name, path in here.items()},
+                **{name: str(path) if path.exists() else None for name, path in folders.items()},
             }
         )
     return lines

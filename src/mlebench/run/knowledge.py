@@ -15,7 +15,7 @@ from mlebench.core.os_errors import reason_of
 from mlebench.core.untrusted import kind_of
 from mlebench.records.group import GroupRecord
 from mlebench.registry import Competition
-from mlebench.sandbox.bubblewrap import hidden_paths
+from mlebench.sandbox.base import hidden_paths
 
 MOST_READ = 1 << 30  # bytes; beyond, only names and sizes count, since a corpus may be as large as a disk
 
@@ -28,11 +28,11 @@ class Item(NamedTuple):
 
 def identity(folder: Path) -> str:
     """Equal for folders with equal files: names and sizes of all, and the bytes of the first gigabyte."""
-    digest, left = hashlib.sha256(), MOST_READ
+    digest, remaining = hashlib.sha256(), MOST_READ
     for item in sorted(_items(folder)):
         content = "" if item.link is None else f"link {item.link}"
-        if item.link is None and item.size <= left:
-            left -= item.size
+        if item.link is None and item.size <= remaining:
+            remaining -= item.size
             content = _content(folder / item.name)
         digest.update(f"{len(item.name)} {item.name} {item.size} {content}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
@@ -58,7 +58,12 @@ def refuse(folder: Path, forbidden: Iterable[Path], competitions: Iterable[Compe
         raise PrerequisiteError(
             f"--knowledge: {folder} is closed to other users, but agents run as another user: `chmod -R o+rX {folder}`"
         )
-    answers = [path for one in competitions for path in {one.answers, one.gold_submission} if path.is_file()]
+    answers = [
+        path
+        for competition in competitions
+        for path in {competition.answers, competition.gold_submission}
+        if path.is_file()
+    ]
     sizes = {path: path.stat().st_size for path in answers}
     for item in _items(folder):
         file = folder / item.name
@@ -70,15 +75,15 @@ def refuse(folder: Path, forbidden: Iterable[Path], competitions: Iterable[Compe
 
 
 def _refuse_place(folder: Path, forbidden: Iterable[Path]) -> None:
-    place = paths.resolved(folder)
-    for other in map(paths.resolved, (*hidden_paths(), *forbidden)):
-        if place.is_relative_to(other):
+    resolved = paths.resolved(folder)
+    for forbidden_folder in map(paths.resolved, (*hidden_paths(), *forbidden)):
+        if resolved.is_relative_to(forbidden_folder):
             raise PrerequisiteError(
-                f"--knowledge: {folder} is inside {other}, which agents must not see: copy it elsewhere"
+                f"--knowledge: {folder} is inside {forbidden_folder}, which agents must not see: copy it elsewhere"
             )
-        if other.is_relative_to(place) and other.exists():
+        if forbidden_folder.is_relative_to(resolved) and forbidden_folder.exists():
             raise PrerequisiteError(
-                f"--knowledge: {folder} contains {other}, which agents must not see: name another folder"
+                f"--knowledge: {folder} contains {forbidden_folder}, which agents must not see: name another folder"
             )
 
 

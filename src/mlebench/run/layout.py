@@ -12,18 +12,17 @@ from mlebench.agents import Agent, base_python, venv_of
 from mlebench.agents.folders import environment_dir
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
-from mlebench.gateway.door import ModelDoor
+from mlebench.gateway.proxy import GatewayProxy
 from mlebench.records.run_groups import Group, Run, limits_of
 from mlebench.registry import Competition
-from mlebench.run.gpus import Held
+from mlebench.run.gpus import GpuLease
 from mlebench.run.images import image_facts
-from mlebench.sandbox.base import HOME, Bind, Task
-from mlebench.sandbox.bubblewrap import hidden_paths, interpreter_prefixes
-from mlebench.sandbox.docker import search_path
+from mlebench.sandbox import Sandbox
+from mlebench.sandbox.base import HOME, Bind, Task, hidden_paths, interpreter_prefixes
 
-VALIDATOR = "validator"  # the door
+VALIDATOR = "validator"  # the proxy
 VALIDATOR_PORTS = (5000, 5001, 5005)  # where existing agents look for it
-MODEL = "model"  # the other door
+MODEL = "model"  # the other proxy
 MODEL_PORT = 4000
 KNOWLEDGE = "knowledge"
 CONDA = "/opt/conda"
@@ -31,46 +30,46 @@ PACKED = (".zip", ".7z")
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the agent sees its folders: below /home, unless the sandbox has no file system of its own."""
+class AgentFolders:
+    """Where the agent sees its folders."""
 
     home: str
     data: str
 
-    @classmethod
-    def of(cls, sandbox: str, work: Path, public: Path) -> "Place":
-        return cls(str(work / "home"), str(public)) if sandbox == "process" else cls(HOME, f"{HOME}/data")
-
 
 def make_task(
-    group: Group, run: Run, agent: Agent, competition: Competition, token: str, gpus: Held, port: int | None
+    group: Group,
+    run: Run,
+    agent: Agent,
+    competition: Competition,
+    sandbox: Sandbox,
+    token: str,
+    gpus: GpuLease,
+    port: int | None,
 ) -> Task:
     """Fill the folders of a run and say how to start it."""
     work = group.paths.work(token)
     _make_folders(work)
     public = _public(group, work, competition)
     _require_readable(public)
-    place = Place.of(group.record.sandbox, work, public)
-    _write_texts(work / "home", group, place)
-    sample = _plain_sample(competition, work / "home", place)
+    data = Bind(public, f"{HOME}/data")
+    folders = AgentFolders(sandbox.home(work), sandbox.path_of(data))
+    _write_texts(work / "home", group, folders)
+    sample = _plain_sample(competition, work / "home", folders)
     agent.copy_to(work / "home" / "agent")
-    if group.record.sandbox == "process":
-        (work / "home" / "data").symlink_to(public)
-        if group.record.knowledge:
-            (work / "home" / KNOWLEDGE).symlink_to(group.record.knowledge)
     venv = venv_of(agent)
     ports = (port,) if port else VALIDATOR_PORTS
     return Task(
         name=token,
-        command=agent.command(f"{place.home}/agent"),
+        command=agent.command(f"{folders.home}/agent"),
         work=work,
         limits=limits_of(group),
-        binds=(Bind(public, f"{HOME}/data"), *_knowledge(group), *_python(venv), *_conda(group, venv)),
-        env=_environment(group, run, agent, place, venv, ports[0]) | {"SAMPLE_SUBMISSION": sample},
+        binds=(data, *_knowledge(group), *_python(venv), *_conda(sandbox, venv)),
+        env=_environment(group, run, agent, sandbox, folders, venv, ports[0]) | {"SAMPLE_SUBMISSION": sample},
         ports=dict.fromkeys(ports, VALIDATOR),
         network=group.record.network,
         gpus=gpus.names,
-        held=gpus.descriptors,
+        held_descriptors=gpus.descriptors,
         **image_facts(agent, group.record.image),
         runtime=group.record.runtime,
         privileged=agent.privileged,
@@ -114,11 +113,11 @@ def neutral_id(group: Group, competition: str) -> str:
     return "task-" + hashlib.sha256(f"{group.record.id}/{competition}".encode()).hexdigest()[:8]
 
 
-def _write_texts(home: Path, group: Group, place: Place) -> None:
+def _write_texts(home: Path, group: Group, folders: AgentFolders) -> None:
     text = (environment_dir() / "instructions.txt").read_text(encoding="utf-8")
     if group.record.knowledge:
         text += f"\nKnowledge\n  {HOME}/{KNOWLEDGE}/            material that you may use, read-only\n"
-    text = text.replace(f"{HOME}/data", place.data).replace(f"{HOME}/", f"{place.home}/")
+    text = text.replace(f"{HOME}/data", folders.data).replace(f"{HOME}/", f"{folders.home}/")
     # The text names no competition, so it is the same for both; existing agents look for either name.
     for name in ("instructions.txt", "instructions_obfuscated.txt"):
         (home / name).write_text(text, encoding="utf-8")
@@ -127,17 +126,17 @@ def _write_texts(home: Path, group: Group, place: Place) -> None:
     script.chmod(0o755)
 
 
-def _plain_sample(competition: Competition, home: Path, place: Place) -> str:
+def _plain_sample(competition: Competition, home: Path, folders: AgentFolders) -> str:
     """Where the agent finds the sample submission: among the public files, or a copy if it is packed there."""
     path = competition.public_sample or competition.sample_submission
     is_packed = path.suffix in PACKED
     if not is_packed and path.is_relative_to(competition.public_dir):
-        return f"{place.data}/{path.relative_to(competition.public_dir)}"
+        return f"{folders.data}/{path.relative_to(competition.public_dir)}"
     from mlebench.kit.samples import public_sample_bytes
 
     copy = home / (path.stem if is_packed else path.name)
     copy.write_bytes(public_sample_bytes(competition))
-    return f"{place.home}/{copy.name}"
+    return f"{folders.home}/{copy.name}"
 
 
 def _knowledge(group: Group) -> list[Bind]:
@@ -151,9 +150,14 @@ def _python(venv: Path | None) -> list[Bind]:
     return [Bind(folder, str(folder)) for folder in dict.fromkeys([base_python(venv), venv])]
 
 
-def _conda(group: Group, venv: Path | None) -> list[Bind]:
-    """Stand-ins for conda's programs, which our images already have."""
-    if group.record.sandbox != "bubblewrap":
+def _needs_conda(sandbox: Sandbox) -> bool:
+    """Whether agents need stand-ins for conda's programs, which our images have and which cannot be put on a host."""
+    return sandbox.is_isolated and not sandbox.runs_images
+
+
+def _conda(sandbox: Sandbox, venv: Path | None) -> list[Bind]:
+    """Stand-ins for conda's programs."""
+    if not _needs_conda(sandbox):
         return []
     source = environment_dir() / "conda"
     binds = [Bind(file, f"{CONDA}/{file.relative_to(source)}") for file in sorted(source.rglob("*")) if file.is_file()]
@@ -164,22 +168,26 @@ def _conda(group: Group, venv: Path | None) -> list[Bind]:
     return [bind for bind in binds if Path(bind.target).is_file() and bind.source.name != "python"]
 
 
-def _environment(group: Group, run: Run, agent: Agent, place: Place, venv: Path | None, port: int) -> dict[str, str]:
-    search = [*([f"{venv}/bin"] if venv else []), *_search_path(group, agent)]
+def _environment(
+    group: Group, run: Run, agent: Agent, sandbox: Sandbox, folders: AgentFolders, venv: Path | None, port: int
+) -> dict[str, str]:
+    search = [f"{venv}/bin"] if venv else []
+    search += sandbox.search_path(image_facts(agent, group.record.image)["image"])
+    search += [f"{CONDA}/bin"] if _needs_conda(sandbox) else []
     obfuscated = group.record.obfuscate
     return {
         **_agents_own(group, agent),
         "PATH": ":".join(search),
-        "HOME": place.home,
+        "HOME": folders.home,
         "USER": "nonroot",
         "LANG": "C.UTF-8",
         "COMPETITION_ID": neutral_id(group, run.record.competition) if obfuscated else run.record.competition,
-        "DATA_DIR": place.data,
-        "SUBMISSION_DIR": f"{place.home}/{paths.SUBMISSION}",
-        "LOGS_DIR": f"{place.home}/{paths.LOGS}",
-        "CODE_DIR": f"{place.home}/{paths.CODE}",
-        "AGENT_DIR": f"{place.home}/agent",
-        "INSTRUCTIONS": f"{place.home}/instructions.txt",
+        "DATA_DIR": folders.data,
+        "SUBMISSION_DIR": f"{folders.home}/{paths.SUBMISSION}",
+        "LOGS_DIR": f"{folders.home}/{paths.LOGS}",
+        "CODE_DIR": f"{folders.home}/{paths.CODE}",
+        "AGENT_DIR": f"{folders.home}/agent",
+        "INSTRUCTIONS": f"{folders.home}/instructions.txt",
         "TIME_LIMIT_SECS": f"{limits_of(group).seconds:.0f}",
         "SEED": str(run.record.seed),
         "VALIDATOR_URL": f"http://localhost:{port}/validate",
@@ -190,25 +198,18 @@ def _environment(group: Group, run: Run, agent: Agent, place: Place, venv: Path 
 def _agents_own(group: Group, agent: Agent) -> Mapping[str, str]:
     """The variables that the agent's folder asks for. Secrets enter only with an open network."""
     if group.record.network == "model":
-        return agent.env  # the stand-ins for its secrets come with the door
+        return agent.env  # the stand-ins for its secrets come with the proxy
     return agent.environment(os.environ if group.record.network == "full" else {})
 
 
-def with_doors(task: Task, agent: Agent, validator: Path, model: ModelDoor | None, model_port: int) -> Task:
-    """The task with the doors that its ports lead to."""
-    task = replace(task, doors={VALIDATOR: validator})
+def with_proxies(task: Task, agent: Agent, validator: Path, model: GatewayProxy | None, model_port: int) -> Task:
+    """The task with the proxies that its ports lead to."""
+    task = replace(task, proxies={VALIDATOR: validator})
     if model is None:
         return task
     return replace(
         task,
-        doors=task.doors | {MODEL: model.socket},
+        proxies=task.proxies | {MODEL: model.socket},
         ports=task.ports | {model_port: MODEL},
         env=task.env | model.variables(model_port, agent.secrets),
     )
-
-
-def _search_path(group: Group, agent: Agent) -> list[str]:
-    if group.record.sandbox in ("docker", "podman"):
-        return search_path(group.record.sandbox, image_facts(agent, group.record.image)["image"])
-    conda = [f"{CONDA}/bin"] if group.record.sandbox == "bubblewrap" else []
-    return ["/usr/local/bin", "/usr/bin", "/bin", *conda]

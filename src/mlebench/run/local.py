@@ -22,10 +22,10 @@ from mlebench.core import leases
 from mlebench.core.paths import GroupPaths, RunPaths
 from mlebench.records.run_groups import Run, read_run
 from mlebench.run.attempts import SUBMISSIONS, failed_before_start
-from mlebench.run.execute import MAY_BE_RETRIED, NOT_STORED, PARENT_VARIABLE, abandon, unstored_result
-from mlebench.run.gpus import HOLDERS_VARIABLE, Choice, Held, take
+from mlebench.run.execute import MAY_BE_RETRIED, NOT_STORED, abandon, unstored_result
+from mlebench.run.gpus import HOLDERS_VARIABLE, GpuLease, GpuPool, take
 from mlebench.run.hosts import stop_line, stopped_hosts, this_host
-from mlebench.run.signals import on_stop_signal
+from mlebench.run.signals import PARENT_VARIABLE, on_stop_signal
 
 logger = logging.getLogger(__name__)
 
@@ -59,15 +59,15 @@ class _Worker:
 class LocalExecutor:
     """Does a group's runs, `workers` at a time, each with GPUs that no other run on this machine has."""
 
-    def __init__(self, group: GroupPaths, workers: int, gpus: Choice | None = None):
+    def __init__(self, group: GroupPaths, workers: int, gpus: GpuPool | None = None):
         self._group = group
         self._most = workers
-        self._gpus = gpus or Choice()
+        self._gpus = gpus or GpuPool()
         self._said_waiting = False
         self._workers: list[_Worker] = []
         self._pending: deque[_Job] = deque()
         # Its other end stays open exactly as long as this process lives.
-        self._leash, self._our_end = os.pipe()
+        self._parent_pipe, self._our_end = os.pipe()
         self._leases = leases.Observer()
         self.interrupts = 0
         self.is_cancelled = False  # by `runs cancel`
@@ -90,7 +90,7 @@ class LocalExecutor:
                     tick()
         finally:
             os.close(self._our_end)  # which ends the workers that are left if `tick` has failed
-            os.close(self._leash)
+            os.close(self._parent_pipe)
             for worker in self._workers:
                 worker.process.wait()
                 os.close(worker.pidfd)
@@ -137,13 +137,13 @@ class LocalExecutor:
 
     def _say_waiting(self) -> None:
         if not self._said_waiting:
-            share, names = self._gpus.share, ", ".join(self._gpus.pool)
+            share, names = self._gpus.share, ", ".join(self._gpus.names)
             logger.info("Waiting for %d of the GPUs %s: other runs on this machine hold them", share, names)
         self._said_waiting = True
 
-    def _start(self, job: _Job, gpus: Held) -> None:
+    def _start(self, job: _Job, gpus: GpuLease) -> None:
         command = [sys.executable, "-P", "-m", "mlebench", "run", "exec", str(job.folder)]
-        env = {**os.environ, PARENT_VARIABLE: str(self._leash)}
+        env = {**os.environ, PARENT_VARIABLE: str(self._parent_pipe)}
         if gpus.names:
             command += ["--gpus", ",".join(gpus.names)]
             env[HOLDERS_VARIABLE] = ",".join(map(str, gpus.descriptors))
@@ -154,7 +154,7 @@ class LocalExecutor:
                 stdout=log,
                 stderr=log,
                 env=env,
-                pass_fds=[self._leash, *gpus.descriptors],
+                pass_fds=[self._parent_pipe, *gpus.descriptors],
                 start_new_session=True,  # Ctrl-C reaches only us, and we pass it on
             )
         self._workers.append(_Worker(job, process, os.pidfd_open(process.pid)))

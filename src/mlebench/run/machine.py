@@ -61,13 +61,13 @@ def nvidia_smi(*options: str) -> tuple[list[str], str | None]:
 def gpus() -> tuple[Gpu, ...]:
     """This machine's GPUs: index, name and memory in MB."""
     lines, fault = nvidia_smi("--query-gpu=index,name,memory.total", "--format=csv,noheader,nounits")
-    found = []
+    listed = []
     for line in () if fault else lines:
         index, _, rest = line.partition(",")
         name, _, memory = (word.strip() for word in rest.rpartition(","))
         if index.strip().isdigit() and name:  # it also prints faults, of a GPU that has been lost for example
-            found.append(Gpu(index=index.strip(), name=name, memory_mb=int(memory) if memory.isdigit() else None))
-    return tuple(found)
+            listed.append(Gpu(index=index.strip(), name=name, memory_mb=int(memory) if memory.isdigit() else None))
+    return tuple(listed)
 
 
 def describe() -> Machine:

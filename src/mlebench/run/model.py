@@ -9,12 +9,13 @@ from mlebench.core.errors import PrerequisiteError
 from mlebench.core.outcomes import AGENT_ERROR, FINISHED, MODEL_UNAVAILABLE, TIMEOUT
 from mlebench.core.untrusted import plain
 from mlebench.gateway.access import ModelAccess
-from mlebench.gateway.door import ModelDoor
 from mlebench.gateway.fields import opening
 from mlebench.gateway.outage import Outage
+from mlebench.gateway.proxy import GatewayProxy
 from mlebench.records.group import GroupRecord, ModelFacts
 from mlebench.records.run import RunRecord
 from mlebench.records.usage import ModelUsage, read_usage
+from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.session import Outcome
 
@@ -40,22 +41,23 @@ def require_model(access: ModelAccess, runs: int, *, elsewhere: bool = False) ->
         logger.warning("Warning: %s", reason)
 
 
-def open_model(record: GroupRecord, task: Task) -> AbstractContextManager[ModelDoor | None]:
+def open_model(record: GroupRecord, task: Task) -> AbstractContextManager[GatewayProxy | None]:
     """The gateway of a run, if it should have one."""
     if record.network != "model":
         return nullcontext()
     if record.model is None:
         raise PrerequisiteError("this run group has a network `model` but names no model: plan it again")
-    return ModelDoor(task.name, ModelAccess.from_facts(record.model), task.work, task.limits.seconds)
+    return GatewayProxy(task.name, ModelAccess.from_facts(record.model), task.work, task.limits.seconds)
 
 
 def unsealed_by(record: GroupRecord) -> list[str]:
     """What weakens the seal of a group's runs, in words; nothing if they are sealed."""
     if record.sandbox == "host":
         return ["the agent sees the answers"]
+    sandbox = sandbox_named(record.sandbox)
     opened = record.model or ModelFacts(provider="", endpoint="", models=[])
     return [
-        *(["the sandbox is a plain process"] if record.sandbox == "process" else []),
+        *([] if sandbox.is_isolated else [f"the sandbox is {sandbox.noun}"]),
         *(["the network is open"] if record.network == "full" else []),
         *(["the container is privileged"] if record.agent.privileged else []),
         *(f"the provider may use {tool}" for tool in opened.tools),

@@ -17,10 +17,10 @@ from mlebench.agents import venvs
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import write_whole
-from mlebench.records.group import Placement
+from mlebench.records.group import ExecutorConfig
 from mlebench.run.executors import SchedulerError
 from mlebench.run.machine import gpus
-from mlebench.sandbox import sandbox_named
+from mlebench.sandbox import BACKENDS
 from mlebench.sandbox.cgroups import Cgroup
 
 MOST = 8  # nodes to ask
@@ -34,7 +34,7 @@ def look(target: Path) -> None:
     facts: Facts = {
         "host": socket.gethostname(),
         "mlebench": __version__,
-        "sandboxes": {name: sandbox_named(name).fault() for name in ("docker", "podman", "bubblewrap")},
+        "sandboxes": {name: backend().fault() for name, backend in BACKENDS.items() if backend.is_isolated},
         "limits": _limits(),
         "gpus": [f"{gpu.index}: {gpu.name}" for gpu in gpus()],
         "venvs": [venv.name for venv, _ in venvs.installed() if not venvs.installed_fault(venv)],
@@ -50,7 +50,7 @@ def _limits() -> list[str]:
     if group is None:
         return []
     group.remove()
-    return sorted(group.kept)
+    return sorted(group.enforced_by)
 
 
 def _disk_faults(folder: Path) -> list[str]:
@@ -58,14 +58,14 @@ def _disk_faults(folder: Path) -> list[str]:
     scratch = folder / f"{paths.SCRATCH}{secrets.token_hex(8)}"
     scratch.mkdir()
     try:
-        one, two = scratch / "one", scratch / "two"
-        for place in (one, two):
-            place.mkdir()
-            (place / "file").touch()
+        first, second = scratch / "one", scratch / "two"
+        for trial in (first, second):
+            trial.mkdir()
+            (trial / "file").touch()
         checks: dict[str, Callable[[], object]] = {
-            "lets a folder replace one that holds files": lambda: one.rename(two),
-            "lets a link replace a file": lambda: os.link(one / "file", two / "file"),
-            "creates a file that already exists": lambda: (one / "file").touch(exist_ok=False),
+            "lets a folder replace one that holds files": lambda: first.rename(second),
+            "lets a link replace a file": lambda: os.link(first / "file", second / "file"),
+            "creates a file that already exists": lambda: (first / "file").touch(exist_ok=False),
         }
         return [text for text, act in checks.items() if not _refuses(act)]
     finally:
@@ -90,14 +90,18 @@ def _ahead_of_disk(folder: Path) -> float:
         probe.unlink()
 
 
-def ask_nodes(placement: Placement, shared: Path) -> dict[str, Facts | None]:
+def ask_nodes(executor_config: ExecutorConfig, shared: Path) -> dict[str, Facts | None]:
     """What each node says about itself; None if it does not answer in time."""
     with _scratch(shared) as folder:
         own = _ahead_of_disk(folder)
-        found = _through_slurm(placement, folder) if placement.name == "slurm" else _through_ray(placement, folder)
-        for facts in filter(None, found.values()):
+        answers = (
+            _through_slurm(executor_config, folder)
+            if executor_config.name == "slurm"
+            else _through_ray(executor_config, folder)
+        )
+        for facts in filter(None, answers.values()):
             facts["ahead"] = round(facts["ahead"] - own, 1)  # of this host
-        return found
+        return answers
 
 
 @contextmanager
@@ -114,19 +118,19 @@ def _command(target: Path) -> list[str]:
     return [sys.executable, "-P", "-m", "mlebench", "doctor", "--look", str(target)]
 
 
-def _through_slurm(placement: Placement, folder: Path) -> dict[str, Facts | None]:
+def _through_slurm(executor_config: ExecutorConfig, folder: Path) -> dict[str, Facts | None]:
     from mlebench.run.slurm import nodes, submit_to
 
-    names = nodes(placement.options)[:MOST]
+    names = nodes(executor_config.options)[:MOST]
     for name in names:
-        submit_to(name, folder.name, _command(folder / name), placement.options, folder / f"{name}.log")
+        submit_to(name, folder.name, _command(folder / name), executor_config.options, folder / f"{name}.log")
     return _gather(folder, names)
 
 
-def _through_ray(placement: Placement, folder: Path) -> dict[str, Facts | None]:
+def _through_ray(executor_config: ExecutorConfig, folder: Path) -> dict[str, Facts | None]:
     from mlebench.run.ray_cluster import submit_to_nodes
 
-    return _gather(folder, submit_to_nodes(_command, folder, placement.options.get("address"), MOST))
+    return _gather(folder, submit_to_nodes(_command, folder, executor_config.options.get("address"), MOST))
 
 
 def _gather(folder: Path, names: list[str]) -> dict[str, Facts | None]:

@@ -18,21 +18,21 @@ from mlebench.core.os_errors import reason_of
 from mlebench.data.modes import restore_modes
 from mlebench.data.state import command_to_prepare, holds_twins, preparation_fault, require_prepared, twin_elsewhere
 from mlebench.gateway.access import ModelAccess
-from mlebench.gateway.door import refuse_other_secrets
+from mlebench.gateway.proxy import refuse_other_secrets
 from mlebench.records import now, write
 from mlebench.records.base import from_dict
-from mlebench.records.group import GroupRecord, Limits, Placement, Requested
+from mlebench.records.group import ExecutorConfig, GroupRecord, Limits, Requested
 from mlebench.records.run import RunRecord
 from mlebench.records.run_groups import Group
 from mlebench.registry import Registry
 from mlebench.run import knowledge, machine
 from mlebench.run.container_config import ContainerConfig, read_container_config
 from mlebench.run.executors import Resources
-from mlebench.run.gpus import Choice, choose, refuse_crowd
+from mlebench.run.gpus import GpuPool, choose, refuse_crowd
 from mlebench.run.images import image_facts
 from mlebench.run.request import AUTO, ModelRequest, Request
-from mlebench.run.schedulers import gpus_per_run, placement_of, refusal
-from mlebench.sandbox import Sandbox, best_sandbox, sandbox_named
+from mlebench.run.schedulers import choose_executor, gpus_per_run, refusal
+from mlebench.sandbox import ON_NODES, UNISOLATED, Sandbox, best_sandbox, sandbox_named
 from mlebench.sandbox.base import Task
 
 ACCEPT_PRIVILEGED = "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS"
@@ -52,8 +52,8 @@ class Plan:
     limits: Limits
     runtime: str | None  # of containers
     model: ModelAccess | None  # for the network `model`
-    placement: Placement
-    gpus: Choice  # if a scheduler assigns them, only how many
+    executor: ExecutorConfig
+    gpus: GpuPool  # if a scheduler assigns them, only how many
 
 
 def make_plan(request: Request) -> Plan:
@@ -62,14 +62,14 @@ def make_plan(request: Request) -> Plan:
     for id in request.competitions:
         registry.competition_dir(id)
     agent = load_agent(request.agent or COMMAND, request.agent_command, request.agent_options)
-    placement = placement_of(request.executor, request.slurm_options, request.ray_address)
+    executor_config = choose_executor(request.executor, request.slurm_options, request.ray_address)
     config = read_container_config(request.container_config) if request.container_config else ContainerConfig()
     gpus = request.gpus or (None if config.gpus is None else ",".join(config.gpus) or "none")
-    sandbox = _sandbox(request.sandbox, agent, placement)
-    own = {"seconds": request.time_limit, "memory": request.memory, "cpus": request.cpus, "shm": request.shm}
+    sandbox = _sandbox(request.sandbox, agent, executor_config)
+    limits = {"seconds": request.time_limit, "memory": request.memory, "cpus": request.cpus, "shm": request.shm}
     requested = msgspec.structs.replace(
         config.requested,
-        **{limit: value for limit, value in own.items() if value is not None},
+        **{limit: value for limit, value in limits.items() if value is not None},
         sandbox=None if request.sandbox == AUTO else sandbox.name,
     )
     runs_dir = (request.runs_dir or paths.default_runs_dir(registry.get_data_dir())).absolute()
@@ -82,25 +82,25 @@ def make_plan(request: Request) -> Plan:
         runs_dir,
         sandbox,
         requested,
-        machine.limits_for(requested, request.workers, runs_dir, elsewhere=placement.is_remote),
+        machine.limits_for(requested, request.workers, runs_dir, elsewhere=executor_config.is_remote),
         config.runtime or request.runtime,
         model,
-        placement,
-        _gpus("none" if agent.host_only else gpus, request, placement),
+        executor_config,
+        _gpus("none" if agent.host_only else gpus, request, executor_config),
     )
 
 
-def _gpus(text: str | None, request: Request, placement: Placement) -> Choice:
-    if placement.is_remote:
-        return Choice((), gpus_per_run(text, request.runs_per_gpu))
+def _gpus(text: str | None, request: Request, executor_config: ExecutorConfig) -> GpuPool:
+    if executor_config.is_remote:
+        return GpuPool((), gpus_per_run(text, request.runs_per_gpu))
     return choose(text, request.workers, request.runs_per_gpu)
 
 
-def _sandbox(name: str, agent: Agent, placement: Placement) -> Sandbox:
+def _sandbox(name: str, agent: Agent, executor_config: ExecutorConfig) -> Sandbox:
     if agent.host_only:
-        return sandbox_named("process")
-    if name == AUTO and placement.is_remote:
-        return sandbox_named("bubblewrap")  # the most common on nodes, which may have others than this machine
+        return UNISOLATED()
+    if name == AUTO and executor_config.is_remote:
+        return ON_NODES()
     return best_sandbox() if name == AUTO else sandbox_named(name)
 
 
@@ -113,17 +113,17 @@ def write_plan(plan: Plan) -> Group:
     except OSError as error:
         raise PrerequisiteError(f"cannot create {plan.runs_dir}: {reason_of(error)}") from error
     root = _new_folder(plan.runs_dir, name)
-    where = paths.GroupPaths(root)
+    group_paths = paths.GroupPaths(root)
     record = _group_record(plan, root.name)
     try:
         from_dict(record.to_dict(), GroupRecord, "this run group")
     except PrerequisiteError:
         root.rmdir()
         raise
-    _write_runs(where, record)
+    _write_runs(group_paths, record)
     # The group's record comes last: a folder without it is not a group, so nothing counts as planned.
-    write(where.record, record)
-    return Group(where, record)
+    write(group_paths.record, record)
+    return Group(group_paths, record)
 
 
 def _group_record(plan: Plan, id: str) -> GroupRecord:
@@ -156,31 +156,31 @@ def _group_record(plan: Plan, id: str) -> GroupRecord:
         workers=request.workers,
         machine=machine.describe(),
         like=request.origin,
-        executor=plan.placement,
+        executor=plan.executor,
     )
 
 
-def _write_runs(where: paths.GroupPaths, record: GroupRecord) -> None:
+def _write_runs(group_paths: paths.GroupPaths, record: GroupRecord) -> None:
     names: list[str] = []
     blank = RunRecord(run_id="", competition="", seed=0, planned_at=now()).to_dict()  # once: there may be thousands
     for seed in range(record.seeds):
         for competition in record.competitions:
             run = {"run_id": str(uuid.uuid4()), "competition": competition, "seed": seed}
-            folder = where.run(competition, run["run_id"])
+            folder = group_paths.run(competition, run["run_id"])
             folder.root.mkdir()
             folder.record.write_text(json.dumps(blank | run, indent=1) + "\n", encoding="utf-8")
             names.append(folder.root.name)
-    write_metadata(where, record, dict.fromkeys(names, False))
+    write_metadata(group_paths, record, dict.fromkeys(names, False))
 
 
-def write_metadata(where: paths.GroupPaths, record: GroupRecord, success: dict[str, bool]) -> None:
+def write_metadata(group_paths: paths.GroupPaths, record: GroupRecord, success: dict[str, bool]) -> None:
     """metadata.json as existing tools read it: the runs, and whether each one finished."""
     data = {
         "run_group": record.id,
         "created_at": record.id.partition("_")[0],
         "runs": {name: {"success": done} for name, done in success.items()},
     }
-    write_whole(where.metadata, json.dumps(data, indent=4))
+    write_whole(group_paths.metadata, json.dumps(data, indent=4))
 
 
 def _new_folder(runs_dir: Path, name: str) -> Path:
@@ -214,16 +214,16 @@ def _refuse(plan: Plan) -> None:
     if fault := venv_fault(agent):
         raise PrerequisiteError(f"agent {agent.name} is {fault}")
     refuse_crowd(plan.gpus, request.workers)
-    if plan.runtime and plan.sandbox.name != "docker":
+    if plan.runtime and not plan.sandbox.takes_runtimes:
         raise PrerequisiteError(f"the runtime {plan.runtime} of --container-config is for --sandbox docker only")
-    here = not (agent.host_only or plan.placement.is_remote)  # a node reports for itself what it cannot do
-    if here and (fault := plan.sandbox.fault(_sketch(plan))):
+    is_local = not (agent.host_only or plan.executor.is_remote)  # a node reports for itself what it cannot do
+    if is_local and (fault := plan.sandbox.fault(_sketch(plan))):
         raise PrerequisiteError(f"the sandbox {plan.sandbox.name} cannot be used: {fault}")
     _refuse_unprepared(plan.registry, plan.competitions)
     if request.knowledge is not None:
         forbidden = (plan.registry.get_data_dir(), plan.runs_dir)
         knowledge.refuse(request.knowledge, forbidden, map(plan.registry.get_competition, plan.competitions))
-    if plan.placement.is_remote and (fault := refusal(plan.placement, Resources.of(plan.limits, plan.gpus.share))):
+    if plan.executor.is_remote and (fault := refusal(plan.executor, Resources.of(plan.limits, plan.gpus.share))):
         raise PrerequisiteError(f"these runs could never start: {fault}")
 
 
@@ -231,7 +231,7 @@ def _sketch(plan: Plan) -> Task:
     """As much of the runs' tasks as a sandbox needs to check whether it can run them."""
     agent, request = plan.agent, plan.request
     own = {"network": request.network, "privileged": agent.privileged, "runtime": plan.runtime}
-    return Task("", (), Path(), Limits(seconds=0), gpus=plan.gpus.pool, **own, **image_facts(agent, request.image))
+    return Task("", (), Path(), Limits(seconds=0), gpus=plan.gpus.names, **own, **image_facts(agent, request.image))
 
 
 def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:
@@ -242,9 +242,9 @@ def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:
     if len(lacking) == 1:
         require_prepared(lacking[0])
     if lacking:
-        some = ", ".join(one.id for one in lacking[:5]) + (" …" if len(lacking) > 5 else "")
-        command = command_to_prepare(lacking[0], *(f"-c {one.id}" for one in lacking[1:5]))
+        names = ", ".join(competition.id for competition in lacking[:5]) + (" …" if len(lacking) > 5 else "")
+        command = command_to_prepare(lacking[0], *(f"-c {competition.id}" for competition in lacking[1:5]))
         raise PrerequisiteError(
-            f"{len(lacking)} of the competitions are not prepared in {registry.get_data_dir()} ({some}): "
+            f"{len(lacking)} of the competitions are not prepared in {registry.get_data_dir()} ({names}): "
             f"run `{command}`{' and so on' if len(lacking) > 5 else ''}.{twin_elsewhere(lacking)}"
         )

@@ -34,7 +34,7 @@ def stage(run: Run, lease: Lease) -> Path:
     return staged
 
 
-def gather(work: Path, target: Path, room: Room | None = None) -> Collected:
+def collect_outputs(work: Path, target: Path, room: Room | None = None) -> Collected:
     """Copy what an attempt left in its writable folders; none of its processes may be alive."""
     seen = Collected()
     room = room or Room()
@@ -73,7 +73,7 @@ def _add_calls(work: Path, logs: Path) -> None:
 
 
 def unstage(staged: Path, work: Path) -> None:
-    """Undo `gather`: what was moved goes back to the working folder, and copies are removed."""
+    """Undo `collect_outputs`: what was moved goes back to the working folder, and copies are removed."""
     if staged.is_dir():
         move_parts(staged, work, OUR_PARTS)
         shutil.rmtree(staged)
@@ -88,7 +88,8 @@ def move_parts(source: Path, target: Path, parts: Iterable[str] = PARTS) -> None
 
 
 def publish(run: Run, staged: Path, lease: Lease, **outcome: Any) -> None:
-    """Make a staged result the run's, if the lease is still ours and there is none yet. `settle` then ends the run."""
+    """Make a staged result the run's, if the lease is still ours and there is none yet. `finalize` then ends the
+    run."""
     if run.record.state == PLANNED:
         run = run.write(state=RUNNING)  # a result beside a planned run would count as set aside
     record = run.record.changed(**outcome)
@@ -102,7 +103,7 @@ def publish(run: Run, staged: Path, lease: Lease, **outcome: Any) -> None:
         shutil.rmtree(staged)
 
 
-def settle(run: Run) -> Run:
+def finalize(run: Run) -> Run:
     """Move the parts of a published result to their places and mark the run as ended."""
     for part in PARTS:
         source = run.paths.result / part
@@ -124,16 +125,16 @@ def read_result(run: Run) -> RunRecord:
     return read(run.paths.result / RECORD, RunRecord)
 
 
-def set_aside(run: Run, **changes: Any) -> Run:
+def reset_run(run: Run, **changes: Any) -> Run:
     """Set a run that has ended back to planned; what it left is kept among its attempts."""
     run = run.write(
         state=PLANNED, ended=None, detail=None, submission=None, report=None, ended_at=None, model=None, **changes
     )
-    tidy(run)
+    archive_leftovers(run)
     return run
 
 
-def tidy(run: Run) -> None:
+def archive_leftovers(run: Run) -> None:
     """Move what earlier attempts left in a run's folder to its attempts."""
     aside = run.paths.attempt(len(run.record.attempts))
     for part in (run.paths.result.name, *PARTS):  # the result first: without it, the rest does not count

@@ -1,4 +1,5 @@
-"""Ray: an actor for each run, which holds its CPUs, GPUs and memory and starts `run exec` on a leash.
+"""Ray: an actor for each run, which holds its CPUs, GPUs and memory and starts `run exec` with a pipe that closes with
+it.
 
 The actors are detached and named after the group and the run, so they outlive this program and can be found by name.
 Ray never restarts them: attempts are counted in the runs' folders.
@@ -18,9 +19,9 @@ from typing import Any
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.paths import RunPaths
 from mlebench.records.run_groups import Group, limits_of
-from mlebench.run.execute import PARENT_VARIABLE
 from mlebench.run.executors import Job, Resources, SchedulerError, job_name
 from mlebench.run.hosts import NODE_VARIABLE
+from mlebench.run.signals import PARENT_VARIABLE
 
 NAMESPACE = "mlebench"
 PATIENCE = 10.0  # seconds for an actor to answer
@@ -64,8 +65,8 @@ class Ray:
         if not labels:
             return {}
         strategies = self._ray.util.scheduling_strategies
-        others = strategies.NotIn(*(node["NodeID"] for node in nodes))
-        return {"scheduling_strategy": strategies.NodeLabelSchedulingStrategy(hard=dict.fromkeys(labels, others))}
+        other_nodes = strategies.NotIn(*(node["NodeID"] for node in nodes))
+        return {"scheduling_strategy": strategies.NodeLabelSchedulingStrategy(hard=dict.fromkeys(labels, other_nodes))}
 
     def jobs(self) -> dict[Path, Job]:
         reason = self.warning()
@@ -84,10 +85,10 @@ class Ray:
             if folders is None or self._group.paths.root / name.removeprefix(self._prefix) in folders:
                 with suppress(ValueError):  # it has just ended
                     actors.append(self._ray.get_actor(name))
-        told = {actor.stop.remote(): actor for actor in actors}
-        _, silent = self._ray.wait([*told], num_returns=len(told), timeout=PATIENCE) if told else ([], [])
+        stopping = {actor.stop.remote(): actor for actor in actors}
+        _, silent = self._ray.wait([*stopping], num_returns=len(stopping), timeout=PATIENCE) if stopping else ([], [])
         for answer in silent:  # it has not begun
-            self._ray.kill(told[answer])
+            self._ray.kill(stopping[answer])
         return len(actors)
 
     def _names(self) -> list[str]:
@@ -98,7 +99,8 @@ class Ray:
 
 
 class Runner:
-    """Does one run, on a node, in an actor. When the actor is killed, the run ends: by its leash, or killed by Ray."""
+    """Does one run, on a node, in an actor. When the actor is killed, the run ends: by its parent pipe, or killed by
+    Ray."""
 
     def __init__(self, folder: str):
         import ray  # pyright: ignore[reportMissingImports] it is an extra
@@ -107,15 +109,15 @@ class Runner:
         name = next(_name(node) for node in _alive(ray) if node["NodeID"] == context.get_node_id())
         gpus = ",".join(str(number) for number in ray.get_gpu_ids())
         command = [sys.executable, "-P", "-m", "mlebench", "run", "exec", folder, "--gpus", gpus]
-        leash, _our_end = os.pipe()  # the other end is open as long as this process lives
+        parent_pipe, _our_end = os.pipe()  # the other end is open as long as this process lives
         with RunPaths(Path(folder)).runner_log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, PARENT_VARIABLE: str(leash), NODE_VARIABLE: name},
-                pass_fds=[leash],
+                env={**os.environ, PARENT_VARIABLE: str(parent_pipe), NODE_VARIABLE: name},
+                pass_fds=[parent_pipe],
                 start_new_session=True,
             )
         end = partial(ray.kill, context.current_actor)
@@ -182,9 +184,9 @@ def too_large(ray: Any, need: Resources) -> str | None:
 def submit_to_nodes(command: Callable[[Path], list[str]], folder: Path, address: str | None, most: int) -> list[str]:
     """Start a small task on each node, which writes to a file named after it; return the nodes' names."""
     ray = connect(address)
-    found = {_name(node): node["NodeID"] for node in _alive(ray)[:most]}
-    place = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-    for name, id in found.items():
-        task = ray.remote(subprocess.run).options(num_cpus=0, scheduling_strategy=place(id, soft=False))
+    node_ids = {_name(node): node["NodeID"] for node in _alive(ray)[:most]}
+    strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+    for name, id in node_ids.items():
+        task = ray.remote(subprocess.run).options(num_cpus=0, scheduling_strategy=strategy(id, soft=False))
         task.remote(command(folder / name))
-    return list(found)
+    return list(node_ids)

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 Tracker = Callable[[list[Run]], Iterable[Run]]
 
 
-def regrade(
+def grade_group(
     group: Group,
     track: Tracker = iter,
     *,

@@ -11,10 +11,9 @@ from mlebench.gateway.access import PROVIDERS, ModelAccess, plan_access
 from mlebench.gateway.prices import Price, price_of, read_prices
 from mlebench.records.group import EXECUTORS, NETWORKS, GroupRecord, ModelFacts, Network
 from mlebench.run.gpus import MOST_RUNS_PER_GPU
-from mlebench.sandbox import NAMES
+from mlebench.sandbox import BACKENDS
 
 AUTO = "auto"
-SANDBOXES = (AUTO, *NAMES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +109,7 @@ class Request:
             raise RequestError("name competitions with -c, --split or --list")
         if not (self.agent or self.agent_command):
             raise RequestError("name an agent with --agent; `mlebench agents` lists those built in")
-        _require_word("sandbox", self.sandbox, SANDBOXES)
+        _require_word("sandbox", self.sandbox, (AUTO, *BACKENDS))
         _require_word("network", self.network, NETWORKS)
         if self.executor is not None:
             _require_word("executor", self.executor, EXECUTORS)
@@ -138,7 +137,7 @@ class Request:
             "seeds": record.seeds,
             "data_dir": record.data_dir,
             "twin": bool(record.twin) and not record.data_dir,
-            "sandbox": record.sandbox if record.sandbox in SANDBOXES else AUTO,
+            "sandbox": record.sandbox if record.sandbox in BACKENDS else AUTO,
             "time_limit": record.limits.seconds,
             **limits,
             "runs_per_gpu": record.runs_per_gpu,

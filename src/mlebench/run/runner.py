@@ -12,17 +12,17 @@ from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.data.state import preparation_fault
 from mlebench.gateway.access import ModelAccess
-from mlebench.records.group import Placement
+from mlebench.records.group import ExecutorConfig
 from mlebench.records.run_groups import Group, require_ours, unfinished
 from mlebench.registry import Competition
 from mlebench.run.executors import SchedulerExecutor
-from mlebench.run.gpus import Choice, choose_again
+from mlebench.run.gpus import GpuPool, choose_again
 from mlebench.run.group import finish, finished_report, reopen, retry_runs, to_do
 from mlebench.run.local import LocalExecutor
 from mlebench.run.model import require_model
 from mlebench.run.plan import make_plan, write_plan
 from mlebench.run.request import Request
-from mlebench.run.schedulers import placement_of, refuse_sharing, scheduler_for
+from mlebench.run.schedulers import choose_executor, refuse_sharing, scheduler_for
 
 logger = logging.getLogger(__name__)
 
@@ -68,10 +68,10 @@ def run(request: Request, progress: Progress | None = None) -> Group:
         for competition in progress.twins(unprepared):
             prepare(competition, TwinSource())
     if plan.model:
-        require_model(plan.model, len(plan.competitions) * request.seeds, elsewhere=plan.placement.is_remote)
+        require_model(plan.model, len(plan.competitions) * request.seeds, elsewhere=plan.executor.is_remote)
     group = write_plan(plan)
     progress.started(group)
-    return _do_runs(group, request.workers, plan.gpus, plan.placement, progress)
+    return _do_runs(group, request.workers, plan.gpus, plan.executor, progress)
 
 
 def resume(
@@ -97,26 +97,26 @@ def resume(
     require_ours(group)
     record = group.record
     workers = workers or record.workers or 1
-    placement = placement_of(executor, slurm_options or {}, ray_address, record.executor)
-    if placement.is_remote:
+    executor_config = choose_executor(executor, slurm_options or {}, ray_address, record.executor)
+    if executor_config.is_remote:
         refuse_sharing(record.runs_per_gpu)
-        choice = Choice()
+        pool = GpuPool()
     else:
-        choice = choose_again(gpus, workers, record.gpus_per_run or 0, record.runs_per_gpu)
+        pool = choose_again(gpus, workers, record.gpus_per_run or 0, record.runs_per_gpu)
     if record.model and (count := to_do(group, kinds)):
-        require_model(ModelAccess.from_facts(record.model), count, elsewhere=placement.is_remote)
-    reopen(group, only_here=not placement.is_remote)
+        require_model(ModelAccess.from_facts(record.model), count, elsewhere=executor_config.is_remote)
+    reopen(group, only_here=not executor_config.is_remote)
     progress.started(group)
     if kinds:
         logger.info("Runs to repeat: %d", retry_runs(group, kinds))
-    return _do_runs(Group.read(group.paths.root), workers, choice, placement, progress)
+    return _do_runs(Group.read(group.paths.root), workers, pool, executor_config, progress)
 
 
-def _do_runs(group: Group, workers: int, gpus: Choice, placement: Placement, progress: Progress) -> Group:
+def _do_runs(group: Group, workers: int, gpus: GpuPool, executor_config: ExecutorConfig, progress: Progress) -> Group:
     if finished_report(group, list(group.runs())):
         return group
-    if placement.is_remote:
-        scheduler = scheduler_for(group, placement, workers)
+    if executor_config.is_remote:
+        scheduler = scheduler_for(group, executor_config, workers)
         if warning := scheduler.warning():
             logger.warning("Warning: %s.", warning)
         executor = SchedulerExecutor(scheduler, group.paths)
@@ -133,6 +133,6 @@ def _do_runs(group: Group, workers: int, gpus: Choice, placement: Placement, pro
     if executor.is_cancelled:
         raise GroupCancelledError("Somebody has cancelled this group with `mlebench runs cancel`.")
     if executor.interrupts:
-        goes_on = f"Detached: runs that {placement.name} has continue; `mlebench runs cancel` ends them."
-        raise RunsInterrupted(goes_on if placement.is_remote else "Interrupted.")
+        goes_on = f"Detached: runs that {executor_config.name} has continue; `mlebench runs cancel` ends them."
+        raise RunsInterrupted(goes_on if executor_config.is_remote else "Interrupted.")
     return Group.read(group.paths.root)

@@ -6,20 +6,23 @@ from collections.abc import Mapping
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError, RequestError
 from mlebench.core.settings import read_setting
-from mlebench.records.group import RAY, SLURM, Placement
+from mlebench.records.group import RAY, SLURM, ExecutorConfig
 from mlebench.records.run_groups import Group
 from mlebench.run import ray_cluster, slurm
 from mlebench.run.executors import Resources, Scheduler
 
 
-def placement_of(
-    executor: str | None, slurm_options: Mapping[str, str], ray_address: str | None, recorded: Placement | None = None
-) -> Placement:
-    """The placement that is requested, now or when a group was planned.
+def choose_executor(
+    executor: str | None,
+    slurm_options: Mapping[str, str],
+    ray_address: str | None,
+    recorded: ExecutorConfig | None = None,
+) -> ExecutorConfig:
+    """The executor that is requested, now or when a group was planned.
 
     Raises RequestError for options of another executor.
     """
-    name = executor or (recorded or Placement()).name
+    name = executor or (recorded or ExecutorConfig()).name
     if slurm_options and name != SLURM:
         raise RequestError("--slurm-option needs --executor slurm")
     if ray_address and name != RAY:
@@ -29,8 +32,10 @@ def placement_of(
         for option in slurm_options:
             if not re.fullmatch("[a-z][a-z-]*", option):
                 raise RequestError(f"--slurm-option {option}: write NAME=VALUE, as in partition=gpu")
-        return Placement(name=name, options={**(_slurm_settings() if earlier is None else earlier), **slurm_options})
-    return Placement(name=name, options={"address": ray_address} if ray_address else earlier or {})
+        return ExecutorConfig(
+            name=name, options={**(_slurm_settings() if earlier is None else earlier), **slurm_options}
+        )
+    return ExecutorConfig(name=name, options={"address": ray_address} if ray_address else earlier or {})
 
 
 def _slurm_settings() -> dict[str, str]:
@@ -58,27 +63,27 @@ def refuse_sharing(runs_per_gpu: int) -> None:
         )
 
 
-def scheduler_for(group: Group, placement: Placement, workers: int) -> Scheduler:
-    if placement.name == SLURM:
-        return slurm.Slurm(group, workers, placement.options)
-    if placement.name == RAY:
-        return ray_cluster.Ray(group, workers, placement.options.get("address"))
-    raise PrerequisiteError(f"runs of this group are placed by {placement.name!r}, not by a scheduler")
+def scheduler_for(group: Group, executor_config: ExecutorConfig, workers: int) -> Scheduler:
+    if executor_config.name == SLURM:
+        return slurm.Slurm(group, workers, executor_config.options)
+    if executor_config.name == RAY:
+        return ray_cluster.Ray(group, workers, executor_config.options.get("address"))
+    raise PrerequisiteError(f"runs of this group are placed by {executor_config.name!r}, not by a scheduler")
 
 
-def is_reachable(placement: Placement) -> bool:
+def is_reachable(executor_config: ExecutorConfig) -> bool:
     """Whether other commands than the one that submitted runs can reach their scheduler."""
-    return placement.is_remote and not _is_our_own_ray(placement)
+    return executor_config.is_remote and not _is_our_own_ray(executor_config)
 
 
-def _is_our_own_ray(placement: Placement) -> bool:
-    return placement.name == RAY and ray_cluster.is_ours(placement.options.get("address"))
+def _is_our_own_ray(executor_config: ExecutorConfig) -> bool:
+    return executor_config.name == RAY and ray_cluster.is_ours(executor_config.options.get("address"))
 
 
-def refusal(placement: Placement, need: Resources) -> str | None:
+def refusal(executor_config: ExecutorConfig, need: Resources) -> str | None:
     """Why runs that need this much could never start, where that is known before they are submitted."""
-    if placement.name == SLURM:
-        return slurm.refusal(need, placement.options)
-    if _is_our_own_ray(placement):  # another one may grow
+    if executor_config.name == SLURM:
+        return slurm.refusal(need, executor_config.options)
+    if _is_our_own_ray(executor_config):  # another one may grow
         return ray_cluster.too_large(ray_cluster.connect(None), need)
     return None

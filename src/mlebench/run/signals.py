@@ -1,11 +1,17 @@
-"""Signals that tell a runner to stop, and who sent them: in a plain process, the agent could have."""
+"""What tells a runner to stop: signals, and the end of the process that started it.
 
+In a plain process, the agent could have sent a signal.
+"""
+
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+PARENT_VARIABLE = "MLEBENCH_PARENT_FD"  # a pipe that closes when the process that started us ends, or
+STARTER = "starter"  # to watch our parent process instead
 
 
 @contextmanager
@@ -39,3 +45,11 @@ def next_sender() -> int | None:
     """The process that sent the next waiting signal; 0 if it is outside our process namespace, None if none waits."""
     received = signal.sigtimedwait(STOP_SIGNALS, 0)
     return received.si_pid if received else None
+
+
+def parent_pipe() -> int | None:
+    """A descriptor that becomes readable when the process that started us ends; None if nobody asked for that."""
+    number = os.environ.get(PARENT_VARIABLE)
+    if number == STARTER:
+        return os.pidfd_open(os.getppid())
+    return int(number) if number else None

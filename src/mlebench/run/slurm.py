@@ -20,9 +20,9 @@ from typing import ClassVar
 from mlebench.core.files import write_whole
 from mlebench.core.paths import RunPaths
 from mlebench.records.run_groups import Group, limits_of
-from mlebench.run.execute import PARENT_VARIABLE, STARTER
 from mlebench.run.executors import Job, Resources, SchedulerError, job_name
 from mlebench.run.hosts import JOB_LOG_VARIABLE, NODE_VARIABLE
+from mlebench.run.signals import PARENT_VARIABLE, STARTER
 
 OURS = ("array", "job-name", "parsable", "wait", "wrap", "test-only", "chdir")  # options that users may not set
 NO_SUCH_NODE = "node configuration is not available"  # in Slurm's words
@@ -107,11 +107,11 @@ class Slurm:
 
     def _write(self, folders: Sequence[Path]) -> Path:
         """The script and, beside it, the list of runs: a name on each line."""
-        place = self._group.paths.slurm
-        place.mkdir(exist_ok=True)
-        number = 1 + max((int(path.stem) for path in place.glob("*.sh")), default=0)
+        scripts = self._group.paths.slurm
+        scripts.mkdir(exist_ok=True)
+        number = 1 + max((int(path.stem) for path in scripts.glob("*.sh")), default=0)
         while True:
-            script = place / f"{number}.sh"
+            script = scripts / f"{number}.sh"
             try:
                 script.touch(exist_ok=False)
                 break
@@ -122,7 +122,7 @@ class Slurm:
         names = {"root": self._group.paths.root, "list": listed, "python": sys.executable}
         names |= {"hosts": self._group.paths.hosts, "log_path": script.with_suffix(".log")}
         quoted = {name: shlex.quote(str(value)) for name, value in names.items()}
-        words = {"log": RunPaths(place).runner_log.name, "parent": PARENT_VARIABLE, "starter": STARTER}
+        words = {"log": RunPaths(scripts).runner_log.name, "parent": PARENT_VARIABLE, "starter": STARTER}
         words |= {"node": NODE_VARIABLE, "job_log": JOB_LOG_VARIABLE}
         write_whole(script, _SCRIPT.format(**quoted, **words))
         return script
@@ -239,10 +239,10 @@ def _refuse_ours(options: Mapping[str, str]) -> None:
 
 def _request(need: Resources, options: Mapping[str, str]) -> list[str]:
     """What a job asks for: a user's options take precedence over ours."""
-    wishes = {"cpus-per-task": need.cpus, "mem": f"{need.memory >> 20}M", "time": math.ceil(need.seconds / 60)}
+    defaults = {"cpus-per-task": need.cpus, "mem": f"{need.memory >> 20}M", "time": math.ceil(need.seconds / 60)}
     if need.gpus and not any(name.startswith("gpus") for name in options):
-        wishes["gres"] = f"gpu:{need.gpus}"
-    ours = [f"--{name}={value}" for name, value in wishes.items() if name not in options]
+        defaults["gres"] = f"gpu:{need.gpus}"
+    ours = [f"--{name}={value}" for name, value in defaults.items() if name not in options]
     theirs = [f"--{name}={value}" if value else f"--{name}" for name, value in options.items()]
     return ["--nodes=1", "--ntasks=1", *ours, *theirs]
 

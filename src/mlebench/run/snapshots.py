@@ -25,7 +25,7 @@ INTERVAL = 1.0
 class Snapshots:
     """Keeps each new state of a task's submission.
 
-    It works in a thread of its own: on a slow disk, copying a large file takes longer than a keeper waits for its
+    It works in a thread of its own: on a slow disk, copying a large file takes longer than a supervisor waits for its
     runner.
     """
 

@@ -1,44 +1,55 @@
-"""Where agents run: one module per backend behind one small protocol, and the keeper that enforces limits for all."""
+"""Where agents run: each backend is one class in one module, and the supervisor enforces limits for all.
+
+What differs between backends is said by the attributes of `Sandbox`: nothing asks for the name of one.
+"""
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.sandbox.base import Sandbox, Task
+from mlebench.sandbox.bubblewrap import Bubblewrap
+from mlebench.sandbox.docker import Docker
+from mlebench.sandbox.podman import Podman
+from mlebench.sandbox.process import Process
 
-NAMES = ("docker", "podman", "bubblewrap", "process")
+BACKENDS: dict[str, type[Sandbox]] = {backend.name: backend for backend in (Docker, Podman, Bubblewrap, Process)}
+AUTOMATIC = (Docker, Bubblewrap)  # the preferred one first
+ON_NODES = Bubblewrap  # the most common on nodes of clusters, which may have others than this machine
+UNISOLATED = Process  # used only if it is asked for by name
 
 
 def sandbox_named(name: str) -> Sandbox:
     """The backend of that name."""
-    if name == "docker":
-        from mlebench.sandbox.docker import Docker
-
-        return Docker()
-    if name == "podman":
-        from mlebench.sandbox.podman import Podman
-
-        return Podman()
-    if name == "bubblewrap":
-        from mlebench.sandbox.bubblewrap import Bubblewrap
-
-        return Bubblewrap()
-    if name == "process":
-        from mlebench.sandbox.process import Process
-
-        return Process()
-    raise PrerequisiteError(f"there is no sandbox {name!r}; there are auto, {', '.join(NAMES)}")
+    if name not in BACKENDS:
+        raise PrerequisiteError(f"there is no sandbox {name!r}; there are auto, {', '.join(BACKENDS)}")
+    return BACKENDS[name]()
 
 
 def best_sandbox() -> Sandbox:
-    """The first that works here and isolates; a plain process is used only if asked for by name."""
+    """The first that works here and isolates."""
     faults = []
-    for name in ("docker", "bubblewrap"):
-        sandbox = sandbox_named(name)
+    for backend in AUTOMATIC:
+        sandbox = backend()
         fault = sandbox.fault()
         if fault is None:
             return sandbox
-        faults.append(f"{name}: {fault}")
+        faults.append(f"{sandbox.name}: {fault}")
     raise PrerequisiteError(
-        "no sandbox works here. " + "; ".join(faults) + ". `--sandbox process` runs agents without isolation"
+        f"no sandbox works here. {'; '.join(faults)}. `--sandbox {UNISOLATED.name}` runs agents without isolation"
     )
 
 
-__all__ = ["NAMES", "Sandbox", "Task", "best_sandbox", "sandbox_named"]
+def helper_sandboxes() -> list[Sandbox]:
+    """Backends that can run programs of ours, which are in no image; the preferred one first."""
+    return [backend() for backend in BACKENDS.values() if not backend.runs_images]
+
+
+__all__ = [
+    "AUTOMATIC",
+    "BACKENDS",
+    "ON_NODES",
+    "UNISOLATED",
+    "Sandbox",
+    "Task",
+    "best_sandbox",
+    "helper_sandboxes",
+    "sandbox_named",
+]

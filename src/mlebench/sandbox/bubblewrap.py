@@ -12,14 +12,27 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mlebench.core import paths
-from mlebench.sandbox.base import DOORS, HOME, REACH, RELAY, Launch, Task, masks
+from mlebench.sandbox import cgroups
+from mlebench.sandbox.base import (
+    BIND_ROOT,
+    FIRST_UID,
+    HOME,
+    INNER_UID,
+    PROXIES,
+    RELAY,
+    Launch,
+    Sandbox,
+    Task,
+    chown_tree,
+    hidden_paths,
+    interpreter,
+    interpreter_prefixes,
+    paths_to_hide,
+)
 from mlebench.sandbox.relay import system_call_filter
 
 TUN = "/dev/net/tun"
 STATUS, ARGUMENTS, FILTER = 100, 101, 102  # descriptors; arguments on the command line would show host paths in /proc
-FIRST_UID = 1_600_000_000  # root becomes this user plus its process id
-INNER_UID = 1000
 SYS = "sys"  # below the task's folder: what it sees as /sys
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # fmt: off
@@ -44,7 +57,7 @@ REMEDY = (
 )
 
 
-class Bubblewrap:
+class Bubblewrap(Sandbox):
     name = "bubblewrap"
 
     def fault(self, task: Task | None = None) -> str | None:
@@ -66,7 +79,7 @@ class Bubblewrap:
         arguments = [*_namespaces(task), *system.arguments, *_devices(task), *_task(task, binds, system.shown)]
         uid = FIRST_UID + os.getpid() if root else None
         if uid is not None:
-            give(task.work, uid)
+            chown_tree(task.work, uid)
         files = {ARGUMENTS: "".join(f"{word}\0" for word in arguments).encode("utf-8", "surrogateescape")}
         options = ["--json-status-fd", str(STATUS), "--args", str(ARGUMENTS)]
         # The relay installs it, too. This one is there before any Python runs.
@@ -88,9 +101,7 @@ class Bubblewrap:
         return {"version": _version(), "rootless": os.geteuid() != 0}
 
     def remove_leftovers(self, name: str) -> None:
-        """Only the control group outlives the keeper."""
-        from mlebench.sandbox import cgroups
-
+        """Remove its control group: nothing else outlives the supervisor."""
         cgroups.remove_leftovers(name)
 
 
@@ -104,7 +115,7 @@ class _Binds:
     def __call__(self, source: Path | str) -> str:
         if not self._reach:
             return str(source)
-        target = f"{REACH}/{len(self.mounts)}"
+        target = f"{BIND_ROOT}/{len(self.mounts)}"
         self.mounts.append((str(source), target))
         return target
 
@@ -132,7 +143,7 @@ class _System(NamedTuple):
 
 
 def _system(binds: _Binds) -> _System:
-    """The host's programs."""
+    """Arguments that show the host's programs, and which of its folders they show."""
     arguments: list[str] = []
     shown: list[Path] = []
     for name in SYSTEM:
@@ -151,28 +162,6 @@ def _system(binds: _Binds) -> _System:
     return _System(arguments, shown)
 
 
-def interpreter_prefixes(prefix: Path) -> list[Path]:
-    """Where a Python installation is: both the path it is known by and the one that resolves to."""
-    return list(dict.fromkeys([prefix, prefix.resolve()]))
-
-
-def hidden_paths() -> list[Path]:
-    """Where the benchmark itself is: its code, programs, data and competitions. No sandbox shows any of it."""
-    package = paths.module_dir()
-    beside = package.parent
-    programs = {Path(sys.executable).parent, Path(sys.prefix, "bin"), Path(sys.base_prefix, "bin")}
-    return [
-        package,
-        beside / "environment",
-        *beside.glob("mlebench-*.dist-info"),
-        *beside.glob("__editable__*mlebench*"),
-        *(folder / "mlebench" for folder in programs),
-        paths.cache_dir(),
-        paths.default_data_dir(),
-        *paths.competition_path(),
-    ]
-
-
 def _devices(task: Task) -> list[str]:
     hidden = [word for path in KEY_LISTS if Path(path).exists() for word in ("--ro-bind", "/dev/null", path)]
     arguments = ["--proc", "/proc", *hidden, "--dev", "/dev", "--size", str(task.limits.shm), "--tmpfs", "/dev/shm"]  # noqa: S108
@@ -187,15 +176,17 @@ def _task(task: Task, binds: _Binds, system: list[Path]) -> list[str]:
     # Not a link: something may have to be mounted below it.
     arguments += ["--bind", binds(task.work / "tmp"), "/var/tmp"]  # noqa: S108
     shown = [*((path, str(path)) for path in system), *((bind.source, bind.target) for bind in task.binds)]
-    masked = masks((*hidden_paths(), *task.hidden), shown)
-    mounts = [(place, ["--tmpfs"] if folder else ["--ro-bind", "/dev/null"]) for place, folder in masked.items()]
+    masked = paths_to_hide((*hidden_paths(), *task.hidden), shown)
+    mounts = [
+        (hidden_path, ["--tmpfs"] if folder else ["--ro-bind", "/dev/null"]) for hidden_path, folder in masked.items()
+    ]
     mounts += [(bind.target, ["--bind" if bind.writable else "--ro-bind", binds(bind.source)]) for bind in task.binds]
     # Deeper mounts come later, so only an explicit bind can uncover something hidden.
     for target, how in sorted(mounts, key=lambda mount: len(Path(mount[0]).parts)):
         arguments += [*how, target]
-    arguments += ["--ro-bind", binds(RELAY), f"{DOORS}/{RELAY.name}"]
-    for door, socket in task.doors.items():
-        arguments += ["--ro-bind", binds(socket), f"{DOORS}/{door}.sock"]
+    arguments += ["--ro-bind", binds(RELAY), f"{PROXIES}/{RELAY.name}"]
+    for proxy, socket in task.proxies.items():
+        arguments += ["--ro-bind", binds(socket), f"{PROXIES}/{proxy}.sock"]
     arguments += ["--ro-bind", binds(task.work / SYS), "/sys"]
     etc = {"passwd": PASSWD, "group": GROUP, "hosts": HOSTS}
     for name, text in etc.items():
@@ -205,41 +196,23 @@ def _task(task: Task, binds: _Binds, system: list[Path]) -> list[str]:
         arguments += ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
     for name, value in task.env.items():
         arguments += ["--setenv", name, value]
-    for place in (place for place, folder in masked.items() if folder):
-        arguments += ["--remount-ro", place]
+    for hidden_path in (hidden_path for hidden_path, folder in masked.items() if folder):
+        arguments += ["--remount-ro", hidden_path]
     return [*arguments, "--remount-ro", "/", "--chdir", HOME]
 
 
 def _inner(task: Task) -> list[str]:
-    """The program, behind the relay that opens its doors. A program could trace bubblewrap's own first process."""
-    ports = [f"{port}={DOORS}/{door}.sock" for port, door in task.ports.items()]
-    return [interpreter(), "-I", "-S", f"{DOORS}/{RELAY.name}", *ports, "--", *task.command]
-
-
-def interpreter() -> str:
-    """The Python that runs the relay: the one behind this program's environment."""
-    return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+    """The program, behind the relay that opens its proxies. A program could trace bubblewrap's own first process."""
+    ports = [f"{port}={PROXIES}/{proxy}.sock" for port, proxy in task.ports.items()]
+    return [interpreter(), "-I", "-S", f"{PROXIES}/{RELAY.name}", *ports, "--", *task.command]
 
 
 def _network(task: Task) -> list[str]:
-    """With `full`, a separate network stack, which cannot reach the host's loopback."""
+    """The command before bwrap: with `full`, a separate network stack that cannot reach the host's loopback."""
     if task.network != "full":
         return []
     none = ["-t", "none", "-u", "none", "-T", "none", "-U", "none"]
     return ["pasta", "--quiet", "--config-net", "--no-map-gw", *none, "--"]
-
-
-def give(folder: Path, uid: int) -> None:
-    """Give the writable folders to the user the sandbox runs as: all of them, or an agent could not submit."""
-
-    def fail(error: OSError) -> None:
-        raise error
-
-    for top in ("home", "tmp"):
-        for where, _, names in os.walk(folder / top, onerror=fail):
-            os.chown(where, uid, uid)
-            for name in names:
-                os.chown(Path(where, name), uid, uid, follow_symlinks=False)
 
 
 def _network_fault() -> str | None:

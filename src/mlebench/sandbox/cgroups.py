@@ -21,7 +21,7 @@ class Cgroup:
 
     folders: dict[str, Path]
     unified: bool
-    kept: dict[str, str] = field(default_factory=dict)  # limit: what enforces it
+    enforced_by: dict[str, str] = field(default_factory=dict)  # limit: what enforces it
 
     @classmethod
     def create(cls, name: str, memory: int | None, cpus: float | None, processes: int) -> "Cgroup | None":
@@ -44,7 +44,7 @@ class Cgroup:
             }
         for controller, settings in wanted.items():
             group._set(controller, settings)
-        if not group.kept:
+        if not group.enforced_by:
             group.remove()
             return None
         return group
@@ -60,7 +60,7 @@ class Cgroup:
                     (folder / file).write_text(str(value), encoding="ascii")
                     done.append(file)
         if settings[0][0] in done:  # the limit itself
-            self.kept[controller] = "cgroup v2" if self.unified else "cgroup v1"
+            self.enforced_by[controller] = "cgroup v2" if self.unified else "cgroup v1"
 
     def join(self) -> None:
         """Put the calling process, and what it starts from now on, into the group."""
@@ -68,11 +68,11 @@ class Cgroup:
             (folder / "cgroup.procs").write_text("0", encoding="ascii")
 
     def pids(self) -> set[int]:
-        found: set[int] = set()
+        members: set[int] = set()
         for folder in set(self.folders.values()):
             with contextlib.suppress(OSError):
-                found |= {int(line) for line in (folder / "cgroup.procs").read_text(encoding="ascii").split()}
-        return found - {0}
+                members |= {int(line) for line in (folder / "cgroup.procs").read_text(encoding="ascii").split()}
+        return members - {0}
 
     def kill(self) -> None:
         """End every process of the group, even those that fork as fast as they can."""
@@ -131,7 +131,7 @@ class Cgroup:
 
 
 def remove_leftovers(name: str) -> None:
-    """End and remove the groups of that task, and of its helpers, that a killed keeper left behind."""
+    """End and remove the groups of that task, and of its helpers, that a killed supervisor left behind."""
     own, unified = _own_folders()
     parents = {*own.values(), *(_upwards(own["memory"]) if unified else ())}
     for folder in {folder for parent in parents for folder in parent.glob(f"{PREFIX}{name}*")}:
@@ -144,10 +144,10 @@ def _places(name: str) -> tuple[dict[str, Path], bool]:
     """New folders for a group of that name, by controller."""
     parents, unified = _own_folders()
     if unified:
-        place = next((place for place in _upwards(parents["memory"]) if delegates(place)), None)
-        if place is None:
+        candidate = next((candidate for candidate in _upwards(parents["memory"]) if delegates(candidate)), None)
+        if candidate is None:
             return {}, True
-        parents = dict.fromkeys(parents, place)
+        parents = dict.fromkeys(parents, candidate)
     folders: dict[str, Path] = {}
     for controller, parent in parents.items():
         folder = parent / f"{PREFIX}{name}"
@@ -184,8 +184,8 @@ def _own_folders() -> tuple[dict[str, Path], bool]:
 
 
 def _upwards(folder: Path) -> list[Path]:
-    """A version 2 group and those above it: one that holds processes, like ours, cannot have limited groups below."""
-    return [place for place in (folder, *folder.parents) if place.is_relative_to(ROOT)]
+    """Return a version 2 group and those above it: one that holds processes cannot have limited groups below."""
+    return [parent for parent in (folder, *folder.parents) if parent.is_relative_to(ROOT)]
 
 
 def delegates(folder: Path) -> bool:

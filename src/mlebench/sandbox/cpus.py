@@ -1,7 +1,8 @@
-"""The CPUs of a sandbox: which it gets, and what it sees of them in /sys. Used by the keeper: standard library only.
+"""The CPUs of a sandbox: which it gets, and what it sees of them in /sys. Used by the supervisor: standard library
+only.
 
 Holding a CPU means having a unix socket open that is bound to an abstract name made from its number, as with GPUs: the
-kernel frees the name when the keeper ends, however it ends.
+kernel frees the name when the supervisor ends, however it ends.
 """
 
 import errno
@@ -27,7 +28,9 @@ class Cpus:
 
     @classmethod
     def choose(cls, share: float | None, *, enforced: bool, exclusive: bool) -> "Cpus":
-        """`enforced`: something else limits the time on all CPUs, so a part of one more does no harm.
+        """Choose CPUs for a share of them.
+
+        `enforced`: something else limits the time on all CPUs, so a part of one more does no harm.
 
         With more sandboxes than CPUs, some share theirs.
         """
@@ -41,8 +44,8 @@ class Cpus:
                 chosen.numbers.append(number)
                 chosen.holders.append(holder)
         start = os.getpid() % len(usable)
-        others = [number for number in (*usable[start:], *usable[:start]) if number not in chosen.numbers]
-        chosen.numbers = sorted([*chosen.numbers, *others[: count - len(chosen.numbers)]])
+        unused = [number for number in (*usable[start:], *usable[:start]) if number not in chosen.numbers]
+        chosen.numbers = sorted([*chosen.numbers, *unused[: count - len(chosen.numbers)]])
         return chosen
 
 
@@ -77,8 +80,8 @@ def write_sys(folder: Path, numbers: list[int], share: float | None, memory: int
     locations = {number: Location.of(number) for number in numbers}
     files = {f"devices/system/cpu/{name}": as_list(numbers) for name in ("online", "possible", "present")}
     for number, (package, core, _) in locations.items():
-        threads = [other for other in numbers if locations[other][:2] == (package, core)]
-        cores = [other for other in numbers if locations[other].package == package]
+        threads = [sibling for sibling in numbers if locations[sibling][:2] == (package, core)]
+        cores = [sibling for sibling in numbers if locations[sibling].package == package]
         topology = {"physical_package_id": str(package), "core_id": str(core)}
         for name, siblings in dict(zip(SIBLINGS, (threads, threads, cores, cores), strict=True)).items():
             topology |= {name: as_mask(siblings), f"{name}_list": as_list(siblings)}
@@ -110,7 +113,7 @@ def _read(path: Path, otherwise: int) -> int:
 
 
 def as_list(numbers: Iterable[int]) -> str:
-    """As the kernel writes a set of numbers: `0-3,8`."""
+    """Return a set of numbers as the kernel writes it: `0-3,8`."""
     spans: list[list[int]] = []
     for number in sorted(numbers):
         if spans and spans[-1][1] == number - 1:
@@ -121,7 +124,7 @@ def as_list(numbers: Iterable[int]) -> str:
 
 
 def as_mask(numbers: Iterable[int]) -> str:
-    """The same as bits: words of eight hexadecimal digits, the highest first."""
+    """Return a set of numbers as bits: words of eight hexadecimal digits, the highest first."""
     bits = sum(1 << number for number in set(numbers))
     words = [f"{bits >> shift & 0xFFFFFFFF:08x}" for shift in range(0, max(1, bits.bit_length()), 32)]
     return ",".join(reversed(words))

@@ -9,9 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.core.errors import SandboxError
-from mlebench.sandbox.base import DOORS, HOME, RELAY, Launch, Task, masks
-from mlebench.sandbox.bubblewrap import FIRST_UID, INNER_UID, give
-from mlebench.sandbox.relay import LEASH
+from mlebench.sandbox.base import (
+    FIRST_UID,
+    HOME,
+    INNER_UID,
+    PROXIES,
+    RELAY,
+    Launch,
+    Sandbox,
+    Task,
+    chown_tree,
+    paths_to_hide,
+)
+from mlebench.sandbox.relay import PARENT_PIPE
 
 IMAGE = "mlebench-env"
 PREFIX = "mlebench-"
@@ -20,7 +30,7 @@ IDENTITY = "mlebench.agent"  # the label of an agent's image that identifies the
 SYSBOX = "sysbox-runc"  # its containers have 65536 users
 EXIT_CODE = '{{if or (eq .State.Status "exited") (eq .State.Status "stopped")}}{{.State.ExitCode}}{{end}}'
 FILL_SECONDS = 1800
-FILLED = f"{DOORS}/home"
+FILLED = f"{PROXIES}/home"
 # Runs in the task's image. Files that we put there take precedence over the image's.
 FILL = f"""
 import os, shutil
@@ -35,8 +45,10 @@ for entry in os.scandir("{HOME}"):
 """
 
 
-class Docker:
+class Docker(Sandbox):
     name = "docker"  # also the name of the program
+    runs_images = True
+    takes_runtimes = True
     nothing = "type=tmpfs"
 
     def fault(self, task: Task | None = None) -> str | None:
@@ -52,7 +64,7 @@ class Docker:
         user = os.geteuid()
         if user == 0:
             user = INNER_UID if task.runtime == SYSBOX else FIRST_UID + os.getpid()
-            give(task.work, user)
+            chown_tree(task.work, user)
         if task.own_image:
             self._fill_home(task, user)
         name = f"{PREFIX}{task.name}"
@@ -66,13 +78,13 @@ class Docker:
             env=dict(os.environ),  # for the client, on the host
             # On the command line, any user of the host could read them.
             files={VARIABLES: variables.encode()},
-            stop=((self.name, "kill", name),),
-            peek=(self.name, "top", name),
-            oom=(self.name, "inspect", "--format", "{{.State.OOMKilled}}", name),
-            clean=() if task.retain else ((self.name, "rm", "--force", "--volumes", name),),
-            ended=(self.name, "inspect", "--format", EXIT_CODE, name),
-            first_process=(self.name, "inspect", "--format", "{{.State.Pid}}", name),
-            leash=True,
+            stop_commands=((self.name, "kill", name),),
+            health_check=(self.name, "top", name),
+            oom_query=(self.name, "inspect", "--format", "{{.State.OOMKilled}}", name),
+            cleanup_commands=() if task.retain else ((self.name, "rm", "--force", "--volumes", name),),
+            exit_code_query=(self.name, "inspect", "--format", EXIT_CODE, name),
+            pid_query=(self.name, "inspect", "--format", "{{.State.Pid}}", name),
+            parent_pipe=True,
             writable=(str(task.home), str(task.work / "tmp")),
             cgroup=False,
         )
@@ -89,18 +101,21 @@ class Docker:
         }
 
     def remove_leftovers(self, name: str) -> None:
-        for one in (f"{PREFIX}{name}", f"{PREFIX}{name}-home"):  # not together: podman fails if one is missing
-            ask(self.name, "rm", "--force", "--volumes", one)
+        for container in (f"{PREFIX}{name}", f"{PREFIX}{name}-home"):  # not together: podman fails if one is missing
+            ask(self.name, "rm", "--force", "--volumes", container)
+
+    def search_path(self, image: str | None) -> list[str]:
+        facts = image_of(self.name, image or IMAGE)
+        variables = dict(text.split("=", 1) for text in (facts["Config"]["Env"] if facts else None) or [])
+        return variables.get("PATH", "/usr/local/bin:/usr/bin:/bin").split(":")
 
     def _image_fault(self, task: Task | None) -> str | None:
         image = task.image if task and task.image else IMAGE
         own = task.own_image if task else None
         facts = image_of(self.name, image)
         build = f"`{own.build if own else 'mlebench image build'}`"
-        if facts is None and self.name != "docker":
-            return f"{self.name} has no image {image}: load it with `{self.name} load`, or name one with --image"
         if facts is None:
-            return f"there is no image {image}: build it with {build}, or name one with --image"
+            return self.missing_image(image, build)
         if own and own.identity and (facts["Config"]["Labels"] or {}).get(IDENTITY) != own.identity:
             return f"the image {image} was not built from the agent's folder as it is now: build it with {build}"
         return None
@@ -108,9 +123,9 @@ class Docker:
     def _masks(self, task: Task) -> list[str]:
         """Cover hidden paths with nothing. The cover has the mode of what it hides, so it must be read-only."""
         arguments = []
-        for place, folder in masks(task.hidden, [(bind.source, bind.target) for bind in task.binds]).items():
+        for target, folder in paths_to_hide(task.hidden, [(bind.source, bind.target) for bind in task.binds]).items():
             hide = self.nothing if folder else "type=bind,source=/dev/null"
-            arguments += ["--mount", f'{hide},ro,"target={place}"']
+            arguments += ["--mount", f'{hide},ro,"target={target}"']
         return arguments
 
     def _fill_home(self, task: Task, user: int) -> None:
@@ -132,6 +147,9 @@ class Docker:
     def engine_fault(self) -> str | None:
         return _engine_fault()
 
+    def missing_image(self, image: str, build: str) -> str:
+        return f"there is no image {image}: build it with {build}, or name one with --image"
+
     def version(self) -> str:
         return _engine_version()
 
@@ -149,13 +167,6 @@ def image_id(name: str) -> str | None:
     """The id of a docker image; None if there is none of that name."""
     facts = image_of("docker", name)
     return None if facts is None else facts["Id"]
-
-
-def search_path(engine: str, image: str | None) -> list[str]:
-    """The search path for programs in an image."""
-    facts = image_of(engine, image or IMAGE)
-    variables = dict(text.split("=", 1) for text in (facts["Config"]["Env"] if facts else None) or [])
-    return variables.get("PATH", "/usr/local/bin:/usr/bin:/bin").split(":")
 
 
 def _run(task: Task, name: str, user: int) -> list[str]:
@@ -187,8 +198,8 @@ def _seal(task: Task) -> list[str]:
 def _binds(task: Task) -> list[str]:
     binds = [(task.home, HOME, True), (task.work / "tmp", "/tmp", True), (task.work / "tmp", "/var/tmp", True)]  # noqa: S108
     binds += [*_open_root(task), *((bind.source, bind.target, bind.writable) for bind in task.binds)]
-    binds += [(socket, f"{DOORS}/{door}.sock", False) for door, socket in task.doors.items()]
-    binds.append((RELAY, f"{DOORS}/{RELAY.name}", False))
+    binds += [(socket, f"{PROXIES}/{proxy}.sock", False) for proxy, socket in task.proxies.items()]
+    binds.append((RELAY, f"{PROXIES}/{RELAY.name}", False))
     arguments = []
     for source, target, writable in binds:
         text = f'type=bind,"source={source}","target={target}"'
@@ -197,7 +208,7 @@ def _binds(task: Task) -> list[str]:
 
 
 def _open_root(task: Task) -> list[tuple[Path, str, bool]]:
-    """Images close /root to all but root. If a venv's Python is there, an open folder takes its place."""
+    """Bind an open folder at /root if a venv's Python is there: images close /root to all but root."""
     inside = [bind.target.removeprefix("/root/") for bind in task.binds if bind.target.startswith("/root/")]
     for target in inside:
         (task.work / "root" / target).mkdir(parents=True, exist_ok=True)
@@ -205,10 +216,13 @@ def _open_root(task: Task) -> list[tuple[Path, str, bool]]:
 
 
 def through_relay(task: Task, *options: str) -> list[str]:
-    """The program, behind the relay. The relay comes from this host, so any image with Python will do."""
-    ports = [f"{port}={DOORS}/{door}.sock" for port, door in task.ports.items()]
+    """Return the arguments for a program behind the relay.
+
+    The relay comes from this host, so any image with Python will do.
+    """
+    ports = [f"{port}={PROXIES}/{proxy}.sock" for port, proxy in task.ports.items()]
     image = task.image or IMAGE
-    relay = ["-I", "-S", f"{DOORS}/{RELAY.name}", LEASH, *options, *ports, "--"]
+    relay = ["-I", "-S", f"{PROXIES}/{RELAY.name}", PARENT_PIPE, *options, *ports, "--"]
     return ["--entrypoint", "python3", image, *relay, *task.command]
 
 

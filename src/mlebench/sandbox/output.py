@@ -1,4 +1,4 @@
-"""What a sandbox prints, kept up to a limit. Part of the keeper: standard library only."""
+"""What a sandbox prints, kept up to a limit. Part of the supervisor: standard library only."""
 
 import contextlib
 import os
@@ -26,11 +26,11 @@ class Log:
                 return True
             if not data:
                 return False
-            kept, rest = data[: self._room], data[self._room :]
-            self._room -= len(kept)
+            fitting, rest = data[: self._room], data[self._room :]
+            self._room -= len(fitting)
             self._end = data[-500:]
             with contextlib.suppress(OSError):  # a full disk must not end the run
-                self._file.write(kept)
+                self._file.write(fitting)
             if rest:
                 self._dropped += len(rest)
                 self._tail += rest

@@ -17,20 +17,24 @@ MOST = 1 << 15  # open files, and processes per user; a task's processes are lim
 
 class Podman(Docker):
     name = "podman"
+    takes_runtimes = False
     nothing = "type=tmpfs,notmpcopyup"  # by default, it copies what should be hidden into the mask
 
     def launch(self, task: Task) -> Launch:
-        """Podman's monitor reports lack of memory only by a file `oom` in the folder it was started in."""
+        """Ask for lack of memory by the file `oom` that podman's monitor leaves in the folder it was started in."""
         launch = super().launch(task)
         say = f"[ -e {shlex.quote(str(task.work / 'oom'))} ] && echo true"
-        return replace(launch, argv=("env", f"--chdir={task.work}", *launch.argv), oom=("sh", "-c", say))
+        return replace(launch, argv=("env", f"--chdir={task.work}", *launch.argv), oom_query=("sh", "-c", say))
 
     def program(self, task: Task) -> list[str]:
-        """Podman's own filter of system calls lets agents make user namespaces, in which they have every capability."""
+        """Have the relay forbid user namespaces, in which agents would have every capability; podman allows them."""
         return through_relay(task, *([] if task.privileged else [NO_USER_NAMESPACES]))
 
     def engine_fault(self) -> str | None:
         return _fault()
+
+    def missing_image(self, image: str, build: str) -> str:  # noqa: ARG002 only docker builds images
+        return f"podman has no image {image}: load it with `podman load`, or name one with --image"
 
     def version(self) -> str:
         return str(_facts().get("version", {}).get("Version", ""))

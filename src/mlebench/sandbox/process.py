@@ -4,38 +4,46 @@ import contextlib
 import os
 import signal
 import time
-from typing import Any
+from pathlib import Path
 
 from mlebench.sandbox import cgroups, usage
-from mlebench.sandbox.base import Launch, Task
-from mlebench.sandbox.bubblewrap import interpreter
+from mlebench.sandbox.base import HOME, RELAY, Bind, Launch, Sandbox, Task, interpreter
 
 
-class Process:
+class Process(Sandbox):
     name = "process"
+    noun = "a plain process"
+    is_isolated = False
 
     def fault(self, task: Task | None = None) -> str | None:
         if task and task.privileged:
             return "a plain process has no privileged mode; use --sandbox docker"
         return None
 
-    def launch(self, task: Task) -> Launch:
-        """Paths below /home are below the task's own folder instead; the environment says where that is."""
-        ports = [f"{port}={task.doors[door]}" for port, door in task.ports.items()]
-        from mlebench.sandbox.base import RELAY
+    def home(self, work: Path) -> str:
+        return str(work / "home")
 
+    def path_of(self, bind: Bind) -> str:
+        return str(bind.source)
+
+    def launch(self, task: Task) -> Launch:
+        """Start the program with links in its own folder instead of binds below /home.
+
+        The environment says where it is.
+        """
+        for bind in task.binds:
+            if bind.target != str(bind.source) and Path(bind.target).is_relative_to(HOME):
+                (task.home / Path(bind.target).relative_to(HOME)).symlink_to(bind.source)
+        ports = [f"{port}={task.proxies[proxy]}" for port, proxy in task.ports.items()]
         relay = [interpreter(), "-I", "-S", str(RELAY), *ports, "--"] if ports else []
-        kept = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
-        inherited = {name: os.environ[name] for name in kept if name in os.environ}
+        inherited_names = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
+        inherited = {name: os.environ[name] for name in inherited_names if name in os.environ}
         own = {"HOME": str(task.home), "TMPDIR": str(task.work / "tmp"), usage.TASK_VARIABLE: task.name}
         return Launch(
             argv=(*relay, *task.command),
             env={**inherited, **task.env, **_own_gpus(task), **own},
             writable=(str(task.work),),
         )
-
-    def conditions(self, task: Task) -> dict[str, Any]:  # noqa: ARG002
-        return {}
 
     def remove_leftovers(self, name: str) -> None:
         cgroups.remove_leftovers(name)
@@ -47,5 +55,5 @@ class Process:
 
 
 def _own_gpus(task: Task) -> dict[str, str]:
-    """Nothing stops it from using others, but CUDA will not do so by itself."""
+    """Return variables that name the task's GPUs; nothing stops it from using others, but CUDA will not by itself."""
     return {"CUDA_VISIBLE_DEVICES": ",".join(task.gpus), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}

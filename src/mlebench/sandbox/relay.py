@@ -1,6 +1,6 @@
-"""The inside of a door: listens on the sandbox's own loopback and passes bytes on to a socket that leads out.
+"""The inside of a proxy: listens on the sandbox's own loopback and passes bytes on to a socket that leads out.
 
-Usage: relay.py [--leash] [--no-user-namespaces] [PORT=SOCKET ...] -- PROGRAM ...
+Usage: relay.py [--parent-pipe] [--no-user-namespaces] [PORT=SOCKET ...] -- PROGRAM ...
 
 Runs before the agent's program and ends with its exit code. It is the first process of every sandbox that isolates:
 everything else in it is the agent's. Standard library only: it is the one file of the benchmark that a sandbox holds.
@@ -45,7 +45,7 @@ AF_VSOCK = 40
 CLONE_NEWUSER = 0x10000000
 IO_URING_SETUP = 425  # on every machine
 NO_USER_NAMESPACES = "--no-user-namespaces"
-LEASH = "--leash"
+PARENT_PIPE = "--parent-pipe"
 CUT = 137  # as if killed; the exit code of our client on the host is another
 
 
@@ -127,11 +127,11 @@ def carry_apart(client: socket.socket, path: str) -> None:
 def carry(client: socket.socket, path: str) -> None:
     """Pass bytes on in both directions until both have ended."""
     try:
-        with client, socket.socket(socket.AF_UNIX) as door, contextlib.suppress(OSError):
-            door.connect(path)
-            back = threading.Thread(target=pump, args=(door, client), daemon=True)
+        with client, socket.socket(socket.AF_UNIX) as proxy, contextlib.suppress(OSError):
+            proxy.connect(path)
+            back = threading.Thread(target=pump, args=(proxy, client), daemon=True)
             back.start()
-            pump(client, door)
+            pump(client, proxy)
             back.join()
     finally:
         AT_ONCE.release()
@@ -145,8 +145,8 @@ def pump(source: socket.socket, target: socket.socket) -> None:
         target.shutdown(socket.SHUT_WR)
 
 
-def watch_leash() -> None:
-    """End when our input does: its other end is the keeper's, on the host. We are the container's first process, so
+def watch_parent_pipe() -> None:
+    """End when our input does: its other end is the supervisor's, on the host. We are the container's first process, so
     everything in it ends with us. The program cannot keep our input open, because it may not look into this process.
     """
 
@@ -164,10 +164,10 @@ def main(arguments: list[str]) -> int:
     forbid(namespaces=NO_USER_NAMESPACES in options)  # first: a thread without the filter could be traced
     if os.getpid() == 1:
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # nobody may trace us or look into this process
-    if LEASH in options:
-        watch_leash()
-    for door in (word for word in options if not word.startswith("--")):
-        port, path = door.split("=", 1)
+    if PARENT_PIPE in options:
+        watch_parent_pipe()
+    for proxy in (word for word in options if not word.startswith("--")):
+        port, path = proxy.split("=", 1)
         serve(int(port), path)
     # In a process group of its own, so that signals to its group do not reach us; `process_group` needs Python 3.11.
     program = subprocess.Popen(arguments[end + 1 :], stdin=subprocess.DEVNULL, preexec_fn=os.setpgrp)  # noqa: S603

@@ -1,4 +1,4 @@
-"""Runs that share a disk: each keeper notes what its run has written, so that all agree on who has filled the disk.
+"""Runs that share a disk: each supervisor notes what its run has written, so that all agree on who has filled the disk.
 
 A note is a small file in a run's working folder, for which room is reserved before the start. All runs of a runs
 directory see each other's notes, from whatever host, group or command they were started.
@@ -14,14 +14,14 @@ from typing import Literal, NamedTuple
 from mlebench.core.os_errors import Space
 
 NOTE_SIZE = 512  # bytes reserved for a note
-FRESH = 60.0  # seconds: an older note is of a dead keeper, or of a run that has ended and had time to be stored
+FRESH = 60.0  # seconds: an older note is of a dead supervisor, or of a run that has ended and had time to be stored
 THIS_RUN, OTHER_RUNS, OTHERS = "this run", "other runs", "others"  # who filled a disk
 
 
 class Note(NamedTuple):
     """What a run has written since its start, now and when the disk became full.
 
-    The latter decides which run has written most: it does not change, so that all keepers see the same.
+    The latter decides which run has written most: it does not change, so that all supervisors see the same.
     """
 
     run: str

@@ -28,13 +28,13 @@ def descendants(root: int) -> set[int]:
     for name in os.listdir("/proc"):  # noqa: PTH208 there may be thousands
         if name.isdigit() and (parent := _parent(name)) is not None:
             children.setdefault(parent, []).append(int(name))
-    found: set[int] = set()
+    pids: set[int] = set()
     pending = [root]
     while pending:
-        new = set(children.get(pending.pop(), ())) - found
-        found |= new
+        new = set(children.get(pending.pop(), ())) - pids
+        pids |= new
         pending += new
-    return found
+    return pids
 
 
 def _parent(pid: str) -> int | None:
@@ -50,12 +50,12 @@ def marked(name: str) -> set[int]:
 
     A person who looks into the task's folder has its name in the environment, too, as `PWD` for example.
     """
-    mark, found = f"{TASK_VARIABLE}={name}".encode(), set()
+    mark, pids = f"{TASK_VARIABLE}={name}".encode(), set()
     for pid in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208
         with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
             if mark in file.read():
-                found.add(int(pid))
-    return found
+                pids.add(int(pid))
+    return pids
 
 
 def memory_of(pids: Iterable[int]) -> int:
@@ -153,7 +153,7 @@ class DiskWatch:
         return Space(max(0, seen.bytes + hidden.bytes - start.bytes), max(0, seen.files + hidden.files - start.files))
 
     def shortage_after_end(self, before: Shortage) -> Shortage:
-        """The same once every process has ended: what they had hidden is free now. Some disks take a moment."""
+        """Return the shortage as it is once every process has ended, when what they had hidden is free."""
         visible = self._written(Space(0, 0))
         deadline = time.monotonic() + FREED
         while True:

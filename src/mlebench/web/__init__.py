@@ -4,3 +4,21 @@
 as JSON. `pages/` makes the data, one module for each kind of page; `write` writes all pages to a folder and `server`
 serves them, fresh for every request.
 """
+
+from typing import TYPE_CHECKING
+
+from mlebench.core.lazy_imports import lazy_imports
+
+if TYPE_CHECKING:
+    from mlebench.web.write import write_pages
+
+__all__ = [
+    "write_pages",
+]
+
+__getattr__, __dir__ = lazy_imports(
+    __name__,
+    {
+        "mlebench.web.write": ("write_pages",),
+    },
+)

@@ -32,7 +32,7 @@ def _svg(name: str, width: float, height: float, label: str, parts: Sequence[str
 
 
 MEDAL_LINES = ("gold", "silver", "bronze", "median")
-LABEL, HISTOGRAM, GAP, LANE = 15, 90, 12, 22  # heights, in pixels
+LABEL, HISTOGRAM, GAP, LANE = 15, 90, 12, 25  # heights, in pixels
 LEFT, ROOM = 4.0, 94.0  # of the scale, in percent of the width; worse scores are drawn left of it
 
 
@@ -89,9 +89,9 @@ def _lane(agent: Mapping[str, Any], place: Callable[[float], float], y: float) -
         for run in agent["runs"]
         if run["score"] is not None
     ]
-    label = " · ".join(part for part in (agent["agent"], agent["model_beside"]) if part)
-    name = Markup('<text class="name" x="4" y="{}">{}</text>').format(f"{y - 4:.1f}", label)
-    return [f'<line class="lane" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>', *dots, str(name)]
+    model = Markup('<tspan class="model"> · {}</tspan>').format(agent["model_beside"]) if agent["model_beside"] else ""
+    name = Markup('<text class="name" x="4" y="{}">{}{}</text>').format(f"{y - 8:.1f}", agent["agent"], model)
+    return [f'<line class="lane" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>', str(name), *dots]
 
 
 def difference(value: float) -> Markup:

@@ -1,21 +1,38 @@
 """All pages of a site, as a folder that opens from disk."""
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import remove_stale_temporaries, write_whole
 from mlebench.core.os_errors import reason_of
+from mlebench.records.run_groups import Group
+from mlebench.registry import Registry
+from mlebench.registry import registry as default_registry
+from mlebench.report.standings import Standings
 from mlebench.web.pages import page_at, paths_of
 from mlebench.web.render import ASSETS, to_html, to_json
-from mlebench.web.site import Site
+from mlebench.web.site import Board, Site
 
 MARK = ".mlebench-pages"  # marks a folder that may be overwritten
 
 
-def write_pages(site: Site, folder: Path, track: Callable[[list[str]], Iterable[str]] = iter) -> Path:
-    """Write all pages, overwriting only our own; return the path of the first."""
+def write_pages(
+    standings: Standings,
+    groups: Sequence[Group],
+    folder: Path,
+    *,
+    registry: Registry | None = None,
+    track: Callable[[list[str]], Iterable[str]] = iter,
+) -> Path:
+    """Write the pages about standings and run groups to a folder, and return the path of the first page.
+
+    They open from disk and need no server. `registry` knows the competitions, if it is not the default one.
+
+    Raises PrerequisiteError if the folder cannot be written to, or holds anything but earlier pages.
+    """
+    site = Site([Board.of(standings)], groups, registry or default_registry)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()) and not (folder / MARK).is_file():

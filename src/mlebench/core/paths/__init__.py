@@ -46,6 +46,8 @@
     ├── attempts/<n>/         what earlier attempts left
     └── findings/             what was found about the run later
 
+/dev/shm/mlebench-<token>.json   how an agent ended, where the disk of its .work/<token>/ took nothing
+
 <runs-dir>/verified-bundles/<sha256>.json   the outcome of verifying a bundle
 
 <cache-dir>/kernels/<id>/<owner>/<name>.ipynb   published notebooks of a competition; scripts end in .py
@@ -113,7 +115,6 @@ from mlebench.core.paths.runs import bundle_verdict as bundle_verdict
 from mlebench.core.paths.runs import default_runs_dir as default_runs_dir
 from mlebench.core.paths.runs import disk_note as disk_note
 from mlebench.core.paths.runs import disk_notes as disk_notes
-from mlebench.core.paths.runs import door_prefix as door_prefix
 from mlebench.core.paths.runs import experiments_table as experiments_table
 from mlebench.core.paths.runs import grading_report as grading_report
 from mlebench.core.paths.runs import is_grading_report as is_grading_report
@@ -121,6 +122,8 @@ from mlebench.core.paths.runs import model_calls as model_calls
 from mlebench.core.paths.runs import outcome as outcome
 from mlebench.core.paths.runs import own_validation as own_validation
 from mlebench.core.paths.runs import pages_dir as pages_dir
+from mlebench.core.paths.runs import proxy_prefix as proxy_prefix
+from mlebench.core.paths.runs import spare_outcome as spare_outcome
 from mlebench.core.paths.runs import time_in as time_in
 from mlebench.core.paths.runs import timestamp as timestamp
 from mlebench.core.paths.runs import trajectory as trajectory

@@ -2,6 +2,7 @@
 
 import glob
 import re
+import tempfile
 import time
 from dataclasses import dataclass
 from datetime import datetime
@@ -125,12 +126,18 @@ class GroupPaths:
 
 
 def outcome(work: Path) -> Path:
-    """How an attempt's agent ended: written by the keeper, even if the runner is gone or the disk is full."""
+    """How an attempt's agent ended: written by the supervisor, even if the runner is gone or the disk is full."""
     return work / "outcome.json"
 
 
+def spare_outcome(token: str) -> Path:
+    """The same, if the disk takes nothing at all: in the memory of this host, until it is started again."""
+    memory = Path("/dev/shm")  # noqa: S108 nobody else's file is believed
+    return (memory if memory.is_dir() else Path(tempfile.gettempdir())) / f"{SCRATCH}{token}.json"
+
+
 def disk_note(work: Path) -> Path:
-    """What an attempt's agent has written to the disk so far, for the keepers of runs on the same disk."""
+    """What an attempt's agent has written to the disk so far, for the supervisors of runs on the same disk."""
     return work / "disk.json"
 
 
@@ -155,8 +162,8 @@ def trajectory(logs: Path) -> Path:
     return logs / "trajectory.jsonl"
 
 
-def door_prefix(token: str) -> str:
-    """The prefix of the folders that hold an attempt's doors."""
+def proxy_prefix(token: str) -> str:
+    """The prefix of the folders that hold an attempt's proxies."""
     return f"{SCRATCH}{token}-"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
-from mlebench.data.faults import disk_errors
+from mlebench.core.os_errors import disk_errors
 from mlebench.data.sources import choose_raw
 from mlebench.data.state import description_kind, holds_twins, source_kind
 from mlebench.kit.files import RawFile, open_raw

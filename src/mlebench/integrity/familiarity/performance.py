@@ -6,7 +6,7 @@ from typing import Any
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.integrity.familiarity.estimate import FEWEST_COMPETITIONS, Estimate, rank_correlation
-from mlebench.integrity.familiarity.survey import Familiarity
+from mlebench.integrity.familiarity.study import Familiarity
 from mlebench.registry import Registry
 from mlebench.report.boards import Boards
 from mlebench.report.inputs import Inputs, one_kind

@@ -7,7 +7,7 @@ from mlebench.integrity.familiarity.completion import difference_of
 from mlebench.integrity.familiarity.deadlines import AFTER, BEFORE, UNKNOWN
 from mlebench.integrity.familiarity.performance import Correlation
 from mlebench.integrity.familiarity.probes import KINDS, OURS
-from mlebench.integrity.familiarity.survey import NOT_ASKED, Familiarity, overall
+from mlebench.integrity.familiarity.study import NOT_ASKED, Familiarity, overall
 
 ALWAYS = ["competition", "deadline", "cut-off"]
 ASKED = ["n", "difference", *KINDS, "refused"]

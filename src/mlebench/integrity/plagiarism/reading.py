@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlebench.core import paths
-from mlebench.core.files import temporary_name
+from mlebench.core.files import replacing
 from mlebench.integrity.apart import GaveUpError, apart
 from mlebench.integrity.plagiarism.fingerprints import Fingerprints, fingerprint
 from mlebench.integrity.plagiarism.programs import LARGEST_NOTEBOOK, NoCodeError, read_program, suffix_of
@@ -112,11 +113,7 @@ def _load(path: Path) -> Fingerprints | None:
 
 def _store(path: Path, prints: Fingerprints) -> None:
     """Cache fingerprints. This only saves time, so an unwritable folder is ignored."""
-    part = temporary_name(path)
-    try:
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as stream:
+        with replacing(path) as part, part.open("wb") as stream:
             np.save(stream, np.stack([prints.hashes, prints.starts.astype(np.uint64)]))
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)

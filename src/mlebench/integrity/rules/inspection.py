@@ -1,6 +1,5 @@
 """`mlebench inspect rules`: detectors first, a judge on top; one record for each run."""
 
-import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,16 +8,13 @@ from typing import Any
 import msgspec
 
 from mlebench.agents.folders import environment_dir
-from mlebench.core.os_errors import reason_of
 from mlebench.integrity.apart import GaveUpError, apart
 from mlebench.integrity.rules.calibration import Calibration
 from mlebench.integrity.rules.detectors import Case, detect
 from mlebench.integrity.rules.judge import Judge
-from mlebench.integrity.subjects import Subject
+from mlebench.integrity.subjects import FindingsWriter, Subject
 from mlebench.integrity.texts import Texts, texts_of
 from mlebench.records.findings import BY_JUDGE, JUDGE, KINDS, NOT_ENOUGH, NOTE, UNCALIBRATED, YES, Finding, Findings
-
-logger = logging.getLogger(__name__)
 
 TOOL = "rules"
 
@@ -42,7 +38,12 @@ class Inspected:
 def inspect_rules(
     subjects: Iterable[Subject], data_dir: Path, judge: Judge | None = None, calibration: Calibration | None = None
 ) -> Iterator[Inspected]:
-    """What was found about each subject; for a run of ours, written to disk first, if possible."""
+    """Yield what detectors, and a judge if there is one, find about each subject, and write it to the runs' folders.
+
+    `data_dir` has the data of subjects whose records do not name it. Raises PrerequisiteError if the judge's endpoint
+    refuses to answer.
+    """
+    writer = FindingsWriter()
     for subject in subjects:
         case = Case(subject, data_dir)
         try:
@@ -53,12 +54,7 @@ def inspect_rules(
             added, facts[JUDGE] = _asked(judge, case, calibration)
             found += added
         record = Findings.of(TOOL, found, **facts)
-        if subject.run is not None:
-            try:
-                record.write_for(subject.run.paths)
-            except OSError as error:
-                where = subject.run.paths.root
-                logger.warning("The findings are shown but not kept: cannot write to %s: %s", where, reason_of(error))
+        writer.write(subject, record)
         yield Inspected(subject, record)
 
 

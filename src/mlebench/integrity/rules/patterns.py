@@ -56,7 +56,10 @@ ANSWERS = Rule(
     "It looks for the answers.",
     (
         _pattern("prepared", r"\bprepared(?:-v\d)?/private\b"),
-        _pattern("/private", r"(?<![\w.~/-])/(?:[\w.-]{1,80}/){0,9}private(?:/|(?=['\"\s)])|$)"),
+        # The reference's image starts its server from there, and its own log says so in each of its runs.
+        _pattern(
+            "/private", r"(?<![\w.~/-])/(?:[\w.-]{1,80}/){0,9}private(?:/(?!grading_server\.py\b)|(?=['\"\s)])|$)"
+        ),
         _pattern(PRIVATE, r"join\([^\n)]{0,100}['\"]/?private/?['\"]"),
         _pattern(
             "answer",

@@ -117,7 +117,7 @@ def _row(site: Site, run: Run, boards: Boards) -> dict[str, Any]:
         "competition": short(record.competition, 80),
         "title": title_of(site, record.competition),
         "seed": record.seed,
-        "state": run.state if run.fault else record.state,
+        "state": run.state,
         "ended": shown(record.ended, 40),
         "cause": _cause(run),
         "status": shown(report and report.status, 40),

@@ -76,7 +76,7 @@ def _data(site: Site, group: Group, run: Run) -> dict[str, Any]:
         "competition": short(record.competition, 80),
         "known": site.competition(record.competition) is not None,
         "seed": record.seed,
-        "state": run.state if run.fault else record.state,
+        "state": run.state,
         "ended": shown(record.ended, 40),
         "detail": shown(record.detail),
         "rerolls": record.rerolls,

@@ -3,7 +3,7 @@
 from mlebench.engine.progress import Progress
 
 
-class Told(Progress):
+class RecordingProgress(Progress):
     def __init__(self) -> None:
         self.events: list[tuple[str, int, int | None]] = []
 

@@ -1,4 +1,4 @@
-"""The validator's door: a socket bound into the agent's sandbox, with the validator's own sandbox behind it.
+"""The validator's proxy: a socket bound into the agent's sandbox, with the validator's own sandbox behind it.
 
 The validator parses what a hostile agent sends. So it runs where only public files and this package are visible, with
 no network and its own limits. It is started at the first connection. What passes through is bounded.
@@ -21,9 +21,8 @@ from mlebench.core.workers import thread_variables
 from mlebench.records.group import Limits
 from mlebench.registry import Competition
 from mlebench.run.signals import stop_signals_blocked
-from mlebench.sandbox import sandbox_named
-from mlebench.sandbox.base import HOME, Bind, Sandbox, Task
-from mlebench.sandbox.bubblewrap import interpreter_prefixes
+from mlebench.sandbox import helper_sandboxes
+from mlebench.sandbox.base import HOME, Bind, Task, interpreter_prefixes
 from mlebench.sandbox.collect import remove_tree
 from mlebench.sandbox.session import Session
 
@@ -37,8 +36,8 @@ SHARE_OF_DISK = 4  # at most this part of what the agent may write: it must be s
 STARTS = 50  # how often a validator that dies is restarted
 
 
-class ValidatorDoor:
-    """A context manager: the door is open inside it, and leaves nothing behind."""
+class ValidatorProxy:
+    """A context manager: the proxy is open inside it, and leaves nothing behind."""
 
     def __init__(
         self,
@@ -54,18 +53,17 @@ class ValidatorDoor:
         self._public = public
         self._hidden = hidden
         # Short, local and private: a socket's path has at most 108 bytes, and shared disks cannot hold one.
-        self.folder = Path(tempfile.mkdtemp(prefix=paths.door_prefix(token)))
-        self.socket = self.folder / "door.sock"
+        self.folder = Path(tempfile.mkdtemp(prefix=paths.proxy_prefix(token)))
+        self.socket = self.folder / "proxy.sock"
         self._server = socket.socket(socket.AF_UNIX)
         self._room = threading.BoundedSemaphore(AT_ONCE)
         self._lock = threading.Lock()
         self._session: Session | None = None
         self._starts = 0
         self._has_filled_disk = False
-        bubblewrap = sandbox_named("bubblewrap")
-        self.sandbox: Sandbox = bubblewrap if bubblewrap.fault() is None else sandbox_named("process")
+        self.sandbox = next(sandbox for sandbox in helper_sandboxes() if sandbox.fault() is None)
 
-    def __enter__(self) -> "ValidatorDoor":
+    def __enter__(self) -> "ValidatorProxy":
         self._server.bind(str(self.socket))
         self.socket.chmod(0o666)
         self._server.listen(AT_ONCE)
@@ -85,10 +83,10 @@ class ValidatorDoor:
                     time.sleep(0.01)
         remove_tree(self.folder)
 
-    def beat(self) -> None:
+    def heartbeat(self) -> None:
         session = self._session  # another thread may replace it
         if session:
-            session.beat()
+            session.heartbeat()
 
     @property
     def has_filled_disk(self) -> bool:
@@ -149,10 +147,10 @@ class ValidatorDoor:
         remove_tree(work)
         (work / "home").mkdir(parents=True)
         (work / "tmp").mkdir()
-        isolated = self.sandbox.name != "process"
-        home, public = (HOME, "/public") if isolated else (str(work / "home"), str(self._public))
-        command = [sys.executable, "-P", "-m", "mlebench", "validate", "--serve", "--unix", f"{home}/v.sock"]
-        command += ["--public", public, "--competition-id", self._competition.id]
+        public = Bind(self._public, "/public")
+        command = [sys.executable, "-P", "-m", "mlebench", "validate", "--serve"]
+        command += ["--unix", f"{self.sandbox.home(work)}/v.sock", "--public", self.sandbox.path_of(public)]
+        command += ["--competition-id", self._competition.id]
         command += ["--memory", str(min(MEMORY, total_memory() // 3))]  # in there, no control group can be seen
         external = [str(path) for path in paths.competition_path()]
         task = Task(
@@ -167,13 +165,13 @@ class ValidatorDoor:
                 disk=self._disk,
                 inodes=10_000,
             ),
-            binds=(Bind(self._public, "/public"), *(Bind(path, str(path)) for path in (*_own_python(), *_own_code()))),
+            binds=(public, *(Bind(path, str(path)) for path in (*_own_python(), *_own_code()))),
             hidden=self._hidden,
             own_cpus=False,
             env={
                 "PATH": "/usr/bin:/bin",
-                "HOME": home,
-                "TMPDIR": "/tmp" if isolated else str(work / "tmp"),  # noqa: S108
+                "HOME": HOME,
+                "TMPDIR": "/tmp",  # noqa: S108 its own
                 "LANG": "C.UTF-8",
                 "PYTHONPATH": os.pathsep.join(_search_path()),
                 paths.COMPETITION_PATH_VARIABLE: os.pathsep.join(external),
@@ -183,11 +181,11 @@ class ValidatorDoor:
         return Session(task, self.sandbox.launch(task))
 
 
-def remove_door(token: str) -> None:
-    """Remove what is left of a door that was open when its runner was killed."""
-    for name in ("bubblewrap", "process"):
-        sandbox_named(name).remove_leftovers(token)
-    for folder in Path(tempfile.gettempdir()).glob(paths.door_prefix(token) + "*"):
+def remove_proxy(token: str) -> None:
+    """Remove what is left of a proxy that was open when its runner was killed."""
+    for sandbox in helper_sandboxes():
+        sandbox.remove_leftovers(token)
+    for folder in Path(tempfile.gettempdir()).glob(paths.proxy_prefix(token) + "*"):
         remove_tree(folder)
 
 
@@ -226,8 +224,8 @@ def _connect(path: Path) -> socket.socket:
 def _pump(source: socket.socket, target: socket.socket, deadline: float) -> None:
     passed = 0
     with contextlib.suppress(OSError):
-        while passed < LARGEST and (left := deadline - time.monotonic()) > 0:
-            source.settimeout(min(IDLE, left))
+        while passed < LARGEST and (remaining := deadline - time.monotonic()) > 0:
+            source.settimeout(min(IDLE, remaining))
             data = source.recv(1 << 16)
             if not data:
                 break

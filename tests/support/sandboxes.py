@@ -12,12 +12,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from waiting import wait_until
 
 from mlebench.records.group import Limits
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.session import Outcome, Session
+from support.waiting import wait_until
 
 MB = 1 << 20
 # Time is plenty: a machine may be busy, and only a test that fails takes that long.
@@ -26,7 +26,7 @@ ISOLATING = ("bubblewrap", "docker", "podman")
 ALL = (*ISOLATING, "process")
 
 
-def each(*names: str) -> list[Any]:
+def sandbox_params(*names: str) -> list[Any]:
     """Sandboxes as parameters of a test. `make test` leaves podman out: it shares its code with docker."""
     return [pytest.param(name, marks=pytest.mark.full if name == "podman" else ()) for name in names]
 
@@ -68,11 +68,11 @@ def make_task(folder: Path, command: str, limits: Limits = SMALL, **options: obj
 
 
 def wait_for_end(session: Session, seconds: float = 120, *, wanted: bool = True) -> Outcome:
-    """How a task ends; fail if it does not. `wanted`: tell the keeper meanwhile that the task should go on."""
+    """How a task ends; fail if it does not. `wanted`: tell the supervisor meanwhile that the task should go on."""
 
     def poll() -> Outcome | None:
         if wanted:
-            session.beat()
+            session.heartbeat()
         return session.poll()
 
     return wait_until(poll, "the sandbox has ended", seconds)
@@ -112,7 +112,7 @@ def wait_until_gone(mark: str, seconds: float = 60) -> None:
 
 
 def leftovers() -> Iterator[str]:
-    """What sandboxes of this program may leave behind: control groups, containers, folders of doors."""
+    """What sandboxes of this program may leave behind: control groups, containers, folders of proxies."""
     for folder, names, _ in os.walk("/sys/fs/cgroup"):  # unlike glob, it tolerates groups that end meanwhile
         yield from (f"{folder}/{name}" for name in names if name.startswith("mlebench-"))
     yield from map(str, Path("/tmp").glob("mlebench-*-*"))

@@ -7,11 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest_run import reports_of
-from sandboxes import processes
-from waiting import wait_until
 
 from mlebench.records.run_groups import Group
+from support.run_fixtures import reports_of
+from support.sandboxes import processes
+from support.waiting import wait_until
 
 SCRIPT = Path(__file__).parents[2] / ".ci" / "clusters"
 WHOLE = os.environ.get("MLEBENCH_CLUSTERS") == "whole"

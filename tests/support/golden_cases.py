@@ -9,7 +9,7 @@ from mlebench.contract.golden import read_golden
 from mlebench.grade import grade_csv
 from mlebench.registry import Competition, Registry
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 DEFAULT_TWIN = "seed 0, size 1.0"
 # The first case is the default twin; the third is half as large.
 CASES = {"one": slice(1), "two": slice(0, 3, 2), "all": slice(None)}

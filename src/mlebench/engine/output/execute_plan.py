@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from mlebench.core.paths import SCRATCH
 from mlebench.engine.archives.write_archive import write_pack
-from mlebench.engine.placing.placements import Placement
-from mlebench.engine.placing.plan import FolderPlan, Sizes
-from mlebench.engine.placing.table_files import Job, format_of, write_all
+from mlebench.engine.output.placements import Placement
+from mlebench.engine.output.plan import FolderPlan, Sizes
+from mlebench.engine.output.table_files import Job, format_of, write_all
 from mlebench.engine.progress import SILENT, SILENT_STAGE, Progress, Stage
 from mlebench.engine.tables import Table
 from mlebench.engine.texts import Pieces
@@ -23,7 +23,7 @@ Wanted = TypeVar("Wanted")
 BATCH = 1024  # files that one worker places before it asks for more
 
 
-def carry_out(plans: Sequence[FolderPlan], scratch: Path, progress: Progress = SILENT) -> None:
+def execute_plan(plans: Sequence[FolderPlan], scratch: Path, progress: Progress = SILENT) -> None:
     """Write and place everything planned."""
     for plan in plans:
         plan.check()

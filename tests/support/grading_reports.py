@@ -5,12 +5,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from support.records import TIME, make_record
-
 from mlebench.core.paths import GroupPaths
 from mlebench.records import write
 from mlebench.records.group import GroupRecord
 from mlebench.records.run import RunRecord
+from support.records import TIME, make_record
 
 _MOMENTS = count()
 

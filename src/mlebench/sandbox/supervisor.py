@@ -1,8 +1,8 @@
-"""The keeper: starts a sandbox, enforces its limits, and ends all its processes, whatever happens to the runner.
+"""The supervisor: starts a sandbox, enforces its limits, and ends all its processes, whatever happens to the runner.
 
-A separate program that uses only the standard library, so that it starts quickly and outlives a killed runner for as
-long as it takes to clean up. Its standard input carries a line of JSON (`Spec`), then a byte now and then. When no more
-come, or the stream ends, the sandbox is ended. On standard output the keeper says, in a line of JSON each, that it
+A separate program of few modules, so that it starts quickly and outlives a killed runner for as long as it takes to
+clean up. Its standard input carries a line of JSON (`encode_job`), then a byte now and then. When no more come, or
+the stream ends, the sandbox is ended. On standard output the supervisor says, in a line of JSON each, that it
 starts the sandbox, and how it ended. How it ended also goes into a file, for which room is reserved before the start:
 an agent that has ended is never started again, even if the runner is gone by then or the disk is full.
 """
@@ -18,21 +18,25 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mlebench.core import paths
+from mlebench.records.group import Limits
 from mlebench.sandbox import usage
-from mlebench.sandbox.base import REACH, RELAY
+from mlebench.sandbox.base import BIND_ROOT, RELAY, SILENCE, Launch, Task, decode_job
 from mlebench.sandbox.cgroups import Cgroup
 from mlebench.sandbox.cpus import Cpus, write_sys
 from mlebench.sandbox.output import Log
 from mlebench.sandbox.shared_disk import FRESH, Notes, Shortage
 
 TICK = 0.25
-PEEK = 5.0  # seconds between checks whether a sandbox is alive
-DEAF, DEAF_AT_START = 3, 24  # failed checks; on a busy machine, a container is slow to start
+LONGEST_TICK = 5.0  # seconds; after more than that, the whole job was suspended
+HEALTH_CHECK_PAUSE = 5.0  # seconds between checks whether a sandbox is alive
+MOST_FAILED_CHECKS, MOST_FAILED_AT_START = 3, 24  # failed checks; on a busy machine, a container is slow to start
 LOOK_AGAIN = 2.0  # seconds between measurements on a full disk, if they are quick; time for other runs to measure, too
 FAILED = b"failed: "
 DRAIN = 5.0  # seconds for output to end once every process is dead
@@ -46,52 +50,15 @@ IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE)
 KEYCTL, KEYCTL_JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1  # the number of the system call
 
 
-@dataclass(frozen=True)
-class Spec:
-    """The keeper's instructions. Times are in seconds, sizes in bytes."""
-
-    name: str
-    argv: list[str]
-    env: dict[str, str]
-    log: str
-    seconds: float
-    log_limit: int
-    silence: float  # how long without a byte before the sandbox is ended
-    outcome: str  # the file for how it ended
-    disk_note: str  # the file for what it has written
-    disk_notes: str  # a pattern for those of all runs beside it
-    files: dict[str, str] = field(default_factory=dict)
-    uid: int | None = None
-    mounts: list[list[str]] = field(default_factory=list)
-    stop: list[list[str]] = field(default_factory=list)
-    clean: list[list[str]] = field(default_factory=list)
-    peek: list[str] = field(default_factory=list)
-    oom: list[str] = field(default_factory=list)
-    ended: list[str] = field(default_factory=list)
-    first_process: list[str] = field(default_factory=list)
-    leash: bool = False
-    writable: list[str] = field(default_factory=list)
-    memory: int | None = None
-    cpus: float | None = None
-    processes: int = 4096
-    disk: int | None = None
-    inodes: int | None = None
-    cgroup: bool = True
-    sys: str | None = None  # where to write what the sandbox will see as /sys
-    own_cpus: bool = True
-    status: int | None = None  # where the launched program reports, in JSON, that the task has ended by itself
-    held: list[int] = field(default_factory=list)  # descriptors to keep open, and to pass on to nobody
-
-
 @dataclass
 class Ending:
-    """How it ended. `cause` is None if the program ended by itself."""
+    """How a sandbox ended. `cause` is None if the program ended by itself."""
 
     cause: str | None = None
     detail: str | None = None
     exit_code: int | None = None
     agent_started: bool = True
-    kept: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)  # what enforced each limit
     seconds: float = 0.0
     oom_kills: int = 0
     memory_peak: int | None = None
@@ -101,53 +68,55 @@ class Ending:
     log_dropped: int = 0
 
 
-class Keeper:
-    def __init__(self, spec: Spec):
-        self.spec = spec
+class Supervisor:
+    def __init__(self, task: Task, launch: Launch):
+        self.task, self.limits, self.launch = task, task.limits, launch
         self.ending = Ending()
-        self._outcome = _reserve(spec.outcome)
+        self._outcome = _reserve(paths.outcome(task.work))
         self.cgroup = self._make_cgroup()
-        self.ending.kept = self._kept()
-        self.log = Log(Path(spec.log), spec.log_limit)
-        notes = partial(Notes, spec.disk_note, spec.disk_notes)
-        self.disk = usage.DiskWatch(spec.writable, str(Path(spec.outcome).parent), notes)
+        self.ending.kept = self._enforced_by()
+        self.log = Log(task.work / paths.RUN_LOG, task.limits.log)
+        notes = partial(Notes, str(paths.disk_note(task.work)), paths.disk_notes(task.work))
+        self.disk = usage.DiskWatch(launch.writable, str(task.work), notes)
         self._shortage: Shortage | None = None
         self._next_look = 0.0
         self.cpus = self._choose_cpus()
         # Nobody else has the other end.
-        self._child_input, self._leash = os.pipe() if spec.leash else (os.open(os.devnull, os.O_RDONLY), None)
+        self._child_input, self._parent_pipe = (
+            os.pipe() if launch.parent_pipe else (os.open(os.devnull, os.O_RDONLY), None)
+        )
         self.output, self._child_output = os.pipe()
         self.status, self._child_status = os.pipe()  # closed when the program runs, unless it reports there
         self.started = self.heard = time.monotonic()
-        self._peeked, self._deaf, self._patience = self.started, 0, DEAF_AT_START
+        self._last_health_check, self._failed_checks, self._most_failed_checks = self.started, 0, MOST_FAILED_AT_START
         self.pid = self._first_process = 0
 
     def _make_cgroup(self) -> Cgroup | None:
-        spec = self.spec
-        return Cgroup.create(spec.name, spec.memory, spec.cpus, spec.processes) if spec.cgroup else None
+        limits = self.limits
+        create = partial(Cgroup.create, self.task.name, limits.memory, limits.cpus, limits.processes)
+        return create() if self.launch.cgroup else None
 
     def _choose_cpus(self) -> Cpus | None:
-        spec = self.spec
-        if not spec.cgroup:
+        if not self.launch.cgroup:
             return None
-        enforced = bool(self.cgroup and "cpu" in self.cgroup.kept)
-        cpus = Cpus.choose(spec.cpus, enforced=enforced, exclusive=spec.own_cpus)
-        if spec.sys:
-            write_sys(Path(spec.sys), cpus.numbers, spec.cpus, spec.memory)
+        enforced = bool(self.cgroup and "cpu" in self.cgroup.enforced_by)
+        cpus = Cpus.choose(self.limits.cpus, enforced=enforced, exclusive=self.task.own_cpus)
+        if self.launch.sys:
+            write_sys(Path(self.launch.sys), cpus.numbers, self.limits.cpus, self.limits.memory)
         return cpus
 
-    def _kept(self) -> dict[str, str]:
+    def _enforced_by(self) -> dict[str, str]:
         """What enforces each limit; one that is only watched can be exceeded for a moment."""
-        kept = {"time": "clock", "disk": "watched"}
-        if not self.spec.cgroup:
-            return kept | dict.fromkeys(("memory", "cpu", "pids"), "the sandbox")
-        ours = self.cgroup.kept if self.cgroup else {}
-        otherwise = {
+        enforced_by = {"time": "clock", "disk": "watched"}
+        if not self.launch.cgroup:
+            return enforced_by | dict.fromkeys(("memory", "cpu", "pids"), "the sandbox")
+        enforced = self.cgroup.enforced_by if self.cgroup else {}
+        watched = {
             "memory": "not limited: that of processes is watched, files in memory are not",
             "cpu": "affinity, not enforced",
             "pids": "watched, not enforced",
         }
-        return kept | otherwise | ours
+        return enforced_by | watched | enforced
 
     def run(self) -> Ending:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -155,7 +124,13 @@ class Keeper:
         self.pid = os.fork()
         if self.pid == 0:
             cpus = self.cpus.numbers if self.cpus else []
-            _become(self.spec, self.cgroup, cpus, (self._child_input, self._child_output, self._child_status))
+            _become(
+                self.launch,
+                self.limits,
+                self.cgroup,
+                cpus,
+                (self._child_input, self._child_output, self._child_status),
+            )
         os.close(self._child_input)
         os.close(self._child_output)
         os.close(self._child_status)
@@ -168,11 +143,20 @@ class Keeper:
         return self.ending
 
     def _record(self) -> None:
-        """Write over the blanks that were reserved, which takes no space."""
+        """Record how it ended, over the blanks that were reserved, which takes no space.
+
+        Some disks need space all the same, and a disk that fails or was made read-only takes nothing.
+        """
         self.ending.detail = self.ending.detail and self.ending.detail[:LONGEST_DETAIL]
-        with contextlib.suppress(OSError):
-            os.pwrite(self._outcome, json.dumps(asdict(self.ending)).encode()[:OUTCOME_SIZE], 0)
+        content = json.dumps(asdict(self.ending)).encode()[:OUTCOME_SIZE]
+        try:
+            os.pwrite(self._outcome, content, 0)
             os.fsync(self._outcome)
+        except OSError:
+            with contextlib.suppress(OSError):
+                spare = os.open(paths.spare_outcome(self.task.name), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+                os.write(spare, content)
+                os.close(spare)
 
     def _watch(self) -> None:
         """Watch until the program has ended, or must be ended."""
@@ -183,7 +167,10 @@ class Keeper:
         poll.register(child, select.POLLIN)
         try:
             while not self.ending.cause:
+                begun = time.monotonic()
                 ready = dict(poll.poll(TICK * 1000))
+                if (pause := time.monotonic() - begun) > LONGEST_TICK:  # we were stopped, and so was the runner
+                    self.heard += pause
                 if self.output in ready and not self.log.take(self.output):
                     poll.unregister(self.output)
                 if sys.stdin.fileno() in ready:
@@ -203,24 +190,24 @@ class Keeper:
 
     def _judge(self) -> None:
         """Check whether a limit has been exceeded."""
-        now, spec = time.monotonic(), self.spec
-        if now - self.started > spec.seconds:
-            self._stop("timeout", f"the time limit of {spec.seconds:g} s was reached")
-        elif now - self.heard > spec.silence:
+        now, limits, launch = time.monotonic(), self.limits, self.launch
+        if now - self.started > limits.seconds:
+            self._stop("timeout", f"the time limit of {limits.seconds:g} s was reached")
+        elif now - self.heard > SILENCE:
             self._stop("cancelled", "the runner does not answer")
         elif self._is_disk_full():
             pass
-        elif spec.cgroup and not (self.cgroup and "memory" in self.cgroup.kept) and self._over_memory():
-            self._stop("out_of_memory", f"more than {spec.memory} bytes of memory were in use")
-        elif spec.cgroup and not (self.cgroup and "pids" in self.cgroup.kept) and self._over_processes():
-            self._stop("agent_error", f"more than {spec.processes} processes were started")
-        elif spec.peek and now - self._peeked > PEEK:
-            self._peeked = now
-            if _call(spec.peek).returncode == 0:
-                self._deaf, self._patience = 0, DEAF
+        elif launch.cgroup and not (self.cgroup and "memory" in self.cgroup.enforced_by) and self._over_memory():
+            self._stop("out_of_memory", f"more than {limits.memory} bytes of memory were in use")
+        elif launch.cgroup and not (self.cgroup and "pids" in self.cgroup.enforced_by) and self._over_processes():
+            self._stop("agent_error", f"more than {limits.processes} processes were started")
+        elif launch.health_check and now - self._last_health_check > HEALTH_CHECK_PAUSE:
+            self._last_health_check = now
+            if _call(launch.health_check).returncode == 0:
+                self._failed_checks, self._most_failed_checks = 0, MOST_FAILED_CHECKS
             else:
-                self._deaf += 1
-            if self._deaf == self._patience:
+                self._failed_checks += 1
+            if self._failed_checks == self._most_failed_checks:
                 self._stop("infra_error", "the sandbox has died")
 
     def _is_disk_full(self) -> bool:
@@ -228,8 +215,7 @@ class Keeper:
 
         If it may hide files from us, it has to be ended to see what that frees.
         """
-        spec = self.spec
-        if fault := self.disk.fault(spec.disk, spec.inodes, self._pids):
+        if fault := self.disk.fault(self.limits.disk, self.limits.inodes, self._pids):
             self._stop("over_disk", fault)
         elif (begun := time.monotonic()) > self._next_look and (shortage := self.disk.shortage(self._pids)):
             pause = max(LOOK_AGAIN, 10 * (time.monotonic() - begun))
@@ -249,13 +235,13 @@ class Keeper:
         """Every process of the sandbox. The first may be the agent's own program, if nothing stands before it."""
         if self.cgroup:
             return self.cgroup.pids()
-        first = self.pid if self.spec.cgroup else self._container_process()
+        first = self.pid if self.launch.cgroup else self._container_process()
         return {first} | usage.descendants(first) if first else set()
 
     def _container_process(self) -> int:
         """The relay in a container, which is the engine's child; 0 before it has started, or on another machine."""
-        if not self._first_process and self.spec.first_process:
-            answer = _call(self.spec.first_process).stdout.strip()
+        if not self._first_process and self.launch.pid_query:
+            answer = _call(self.launch.pid_query).stdout.strip()
             with contextlib.suppress(OSError, ValueError):
                 pid = int(answer)
                 if RELAY.name.encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
@@ -263,10 +249,10 @@ class Keeper:
         return self._first_process
 
     def _over_memory(self) -> bool:
-        return self.spec.memory is not None and usage.memory_of(self._pids()) > self.spec.memory
+        return self.limits.memory is not None and usage.memory_of(self._pids()) > self.limits.memory
 
     def _over_processes(self) -> bool:
-        return usage.count_threads(self._pids()) > self.spec.processes
+        return usage.count_threads(self._pids()) > self.limits.processes
 
     def _end(self) -> None:
         """End every process, then record what was used."""
@@ -274,21 +260,22 @@ class Keeper:
         ending.seconds = time.monotonic() - self.started
         if not ending.cause and (shortage := self.disk.shortage(self._pids)):
             ending.disk_filled_by = shortage.by
-        told = _call(self.spec.ended).stdout.strip() if self.spec.ended and not ending.cause else None
-        for command in self.spec.stop:
+        query = self.launch.exit_code_query
+        code = _call(query).stdout.strip() if query and not ending.cause else None
+        for command in self.launch.stop_commands:
             _call(command)
         ending.exit_code = self._kill()
         if self._shortage and (shortage := self.disk.shortage_after_end(self._shortage)).is_own:
             ending.cause, ending.detail, ending.disk_filled_by = "over_disk", str(shortage), shortage.by
-        ending.oom_kills = self.cgroup.oom_kills() if self.cgroup else int(_says_true(self.spec.oom))
-        for command in self.spec.clean:
+        ending.oom_kills = self.cgroup.oom_kills() if self.cgroup else int(_says_true(self.launch.oom_query))
+        for command in self.launch.cleanup_commands:
             _call(command)
         deadline = time.monotonic() + DRAIN
         while self.log.take(self.output) and time.monotonic() < deadline:
             select.select([self.output], [], [], TICK)
         ending.log_dropped = self.log.finish()
         # The kernel may also have killed the program that would report the end.
-        if not ending.cause and not ending.oom_kills and (fault := self._start_fault(told)):
+        if not ending.cause and not ending.oom_kills and (fault := self._start_fault(code)):
             ending.cause, ending.detail = "infra_error", fault
             ending.agent_started = ending.seconds > SETUP
         ending.disk = self.disk.used
@@ -300,12 +287,12 @@ class Keeper:
         """Why the task did not finish, if it did not."""
         if engines_code is not None and engines_code != b"%d" % (self.ending.exit_code or 0):
             return f"the sandbox failed: {self.log.last_line()}"
-        told = b""
+        report = b""
         while data := os.read(self.status, 1 << 16):
-            told += data
-        if told.startswith(FAILED):
-            return told.removeprefix(FAILED).decode(errors="replace")
-        if self.spec.status is not None and b'"exit-code"' not in told:
+            report += data
+        if report.startswith(FAILED):
+            return report.removeprefix(FAILED).decode(errors="replace")
+        if self.launch.status is not None and b'"exit-code"' not in report:
             return f"the sandbox could not be set up: {self.log.last_line()}"
         return None
 
@@ -321,8 +308,8 @@ class Keeper:
         if self.cgroup:
             self.cgroup.kill()
         while True:  # orphans have become our children
-            left = usage.descendants(os.getpid())
-            for pid in left:
+            orphans = usage.descendants(os.getpid())
+            for pid in orphans:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             try:
@@ -334,7 +321,9 @@ class Keeper:
         return code
 
 
-def _become(spec: Spec, cgroup: Cgroup | None, cpus: list[int], descriptors: tuple[int, int, int]) -> None:
+def _become(
+    launch: Launch, limits: Limits, cgroup: Cgroup | None, cpus: list[int], descriptors: tuple[int, int, int]
+) -> None:
     """In the child: take on limits, user and descriptors (input, output and status), and become the program."""
     input, output, status = descriptors
     try:
@@ -344,48 +333,51 @@ def _become(spec: Spec, cgroup: Cgroup | None, cpus: list[int], descriptors: tup
             cgroup.join()
         for source, target in ((input, 0), (output, 1), (output, 2)):
             os.dup2(source, target)
-        _limit(spec, cgroup, cpus)
-        for number, content in spec.files.items():
+        _limit(launch, limits, cgroup, cpus)
+        for number, content in launch.files.items():
             memory = os.memfd_create("arguments")
-            os.write(memory, content.encode("utf-8", "surrogateescape"))
+            os.write(memory, content)
             os.lseek(memory, 0, os.SEEK_SET)
-            os.dup2(memory, int(number))
-        if spec.mounts:
-            _mount(spec.mounts)
-        if spec.uid is not None:
+            os.dup2(memory, number)
+        if launch.mounts:
+            _mount(launch.mounts)
+        if launch.uid is not None:
             os.setgroups([])
-            os.setresgid(spec.uid, spec.uid, spec.uid)
-            os.setresuid(spec.uid, spec.uid, spec.uid)
+            os.setresgid(launch.uid, launch.uid, launch.uid)
+            os.setresuid(launch.uid, launch.uid, launch.uid)
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # if we are killed, it ends too
-        if spec.status is not None:
-            os.dup2(status, spec.status)
-        os.execvpe(spec.argv[0], spec.argv, spec.env)  # noqa: S606
+        if launch.status is not None:
+            os.dup2(status, launch.status)
+        os.execvpe(launch.argv[0], launch.argv, launch.env)  # noqa: S606
     except BaseException as error:
         os.write(status, FAILED + f"the sandbox could not be started: {error}".encode())
         os._exit(127)
 
 
-def _limit(spec: Spec, cgroup: Cgroup | None, cpus: list[int]) -> None:
+def _limit(launch: Launch, limits: Limits, cgroup: Cgroup | None, cpus: list[int]) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if spec.disk is not None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (spec.disk, spec.disk))
+    if limits.disk is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limits.disk, limits.disk))
     if cpus:
         os.sched_setaffinity(0, cpus)
-    if spec.cgroup and not (cgroup and "pids" in cgroup.kept):
-        _bound_processes(spec)
+    if launch.cgroup and not (cgroup and "pids" in cgroup.enforced_by):
+        _bound_processes(launch.uid, limits.processes)
 
 
-def _bound_processes(spec: Spec) -> None:
-    """Keep a fork bomb from starving us before we see it; the kernel counts all threads of a user, except root's."""
-    user = os.getuid() if spec.uid is None else spec.uid
-    bound = usage.count_threads_of(user) + SPARE * spec.processes
+def _bound_processes(uid: int | None, processes: int) -> None:
+    """Limit processes so that a fork bomb cannot starve us before we see it.
+
+    The kernel counts all threads of a user, except root's.
+    """
+    user = os.getuid() if uid is None else uid
+    bound = usage.count_threads_of(user) + SPARE * processes
     _, most = resource.getrlimit(resource.RLIMIT_NPROC)
     if most == resource.RLIM_INFINITY or bound < most:
         resource.setrlimit(resource.RLIMIT_NPROC, (bound, bound))
 
 
 def _leave_ours() -> None:
-    """Do not pass on the keeper's ignored signals, nor the keys of the user who runs the benchmark."""
+    """Drop the supervisor's ignored signals, and the keys of the user who runs the benchmark."""
     for ignored in IGNORED:
         signal.signal(ignored, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the runner's thread that started us may have blocked some
@@ -394,19 +386,19 @@ def _leave_ours() -> None:
         ctypes.CDLL(None).syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None)
 
 
-def _mount(mounts: list[list[str]]) -> None:
+def _mount(mounts: Sequence[tuple[str, str]]) -> None:
     """In our own mount namespace, make sources reachable that another user could not reach by their path."""
     libc = ctypes.CDLL(None, use_errno=True)
 
-    def check(result: int, what: str) -> None:
+    def check(result: int, action: str) -> None:
         if result != 0:
-            raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
+            raise OSError(ctypes.get_errno(), f"{action}: {os.strerror(ctypes.get_errno())}")
 
     check(libc.unshare(CLONE_NEWNS), "unshare")
     check(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount")
     # Sources are opened first: some may be below the folder that targets are mounted on.
     sources = [os.open(source, os.O_PATH) for source, _ in mounts]
-    check(libc.mount(b"tmpfs", os.fsencode(REACH), b"tmpfs", 0, b"mode=0755,size=1m"), REACH)
+    check(libc.mount(b"tmpfs", os.fsencode(BIND_ROOT), b"tmpfs", 0, b"mode=0755,size=1m"), BIND_ROOT)
     for source, (name, target) in zip(sources, mounts, strict=True):
         if stat.S_ISDIR(os.fstat(source).st_mode):
             Path(target).mkdir(0o755)
@@ -415,7 +407,7 @@ def _mount(mounts: list[list[str]]) -> None:
         check(libc.mount(b"/proc/self/fd/%d" % source, os.fsencode(target), None, MS_BIND | MS_REC, None), name)
 
 
-def _reserve(path: str) -> int:
+def _reserve(path: Path) -> int:
     """A new file full of blanks, which JSON ignores."""
     descriptor = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
     os.write(descriptor, b" " * OUTCOME_SIZE)
@@ -423,11 +415,11 @@ def _reserve(path: str) -> int:
     return descriptor
 
 
-def _says_true(command: list[str]) -> bool:
+def _says_true(command: Sequence[str]) -> bool:
     return bool(command) and _call(command).stdout.strip() == b"true"
 
 
-def _call(command: list[str]) -> "subprocess.CompletedProcess[bytes]":
+def _call(command: Sequence[str]) -> "subprocess.CompletedProcess[bytes]":
     try:
         return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
@@ -452,10 +444,10 @@ def _first_line(descriptor: int) -> bytes:
 def main() -> None:
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)  # the runner decides, through standard input
-    spec = Spec(**json.loads(_first_line(0)))
-    for descriptor in spec.held:
+    task, launch = decode_job(_first_line(0))
+    for descriptor in task.held_descriptors:
         os.set_inheritable(descriptor, False)
-    ending = Keeper(spec).run()
+    ending = Supervisor(task, launch).run()
     _say({"event": "ended", **asdict(ending)})
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mlebench.engine.archives.write_archive import Pack
+from mlebench.engine.output.ledger import Ledger
+from mlebench.engine.output.placements import Placements
 from mlebench.engine.parquet import ParquetFormat, content_hash
-from mlebench.engine.placing.ledger import Ledger
-from mlebench.engine.placing.placements import Placements
 from mlebench.engine.progress import SILENT, SILENT_STAGE, Progress, Stage
 from mlebench.engine.reading import stage_if_large
 from mlebench.engine.tables import Format, Table, Writable

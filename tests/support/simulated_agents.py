@@ -1,6 +1,6 @@
 """How often intervals contain the truth: simulated agents whose long-run rates are known.
 
-`python tests/report/simulation.py 6000` prints the tables of docs/statistics.md.
+`python tests/support/simulated_agents.py 6000` prints the tables of docs/statistics.md.
 """
 
 import math

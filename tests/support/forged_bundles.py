@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from support.records import TIME, make_record, write_record
-
 from mlebench.bundles.archive import Writer
 from mlebench.core.paths import GroupPaths
 from mlebench.grade import grade_csv
@@ -21,6 +19,7 @@ from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
 from mlebench.run.group import finish
 from mlebench.scoring import RunInfo
+from support.records import TIME, make_record, write_record
 
 Contents = dict[str, bytes]
 

@@ -17,16 +17,16 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from kernel_keys import add_to_new_session
-from sandboxes import leftovers
-from waiting import wait_until
 
 import mlebench
 from mlebench.records.run import RunConditions
 from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition, Registry
+from support.kernel_keys import add_to_new_session
+from support.sandboxes import leftovers
+from support.waiting import wait_until
 
-AGENT = Path(__file__).parent / "run" / "hostile"
+AGENT = Path(__file__).parents[1] / "run" / "hostile"
 PACKAGE = Path(mlebench.__file__).parent
 
 
@@ -197,8 +197,9 @@ def run_as(
     with tempfile.TemporaryDirectory(prefix="sealed-") as place:
         if user is not None:
             os.chown(place, user, user)
-        text = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        text += "import json; from pathlib import Path; from sandboxes import *; from kernel_keys import *\n"
+        text = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+        text += "import json; from pathlib import Path\n"
+        text += "from support.sandboxes import *; from support.kernel_keys import *\n"
         text += "with added_to_user_keyring(b'canary') as keys:\n"
         text += "    numbers = ' '.join(map(str, keys))\n"
         text += f"    program = f'KEYS=\"{{numbers}}\"; ' + {program!r}\n"

@@ -1,4 +1,4 @@
-"""Surveys a model's familiarity with competitions, one by one."""
+"""A study of a model's familiarity with competitions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ NOTHING_LONG_ENOUGH = "its originals are too short to ask about, or repeat those
 
 
 @dataclass(frozen=True)
-class Asking:
-    """What to find out, and how."""
+class StudyOptions:
+    """What is measured, and with which texts."""
 
-    cutoff: date | None = None
-    meta: dict[str, date] | None = None
-    texts: Path | None = None
-    samples: int = 8
-    model: Model | None = None
+    cutoff: date | None = None  # the end of the model's training data
+    meta: dict[str, date] | None = None  # further deadlines of competitions
+    texts: Path | None = None  # a folder of original texts
+    samples: int = 8  # of each kind, for each competition
+    model: Model | None = None  # None: only deadlines are compared
 
 
 @dataclass(frozen=True)
@@ -59,33 +59,35 @@ class Familiarity:
         }
 
 
-class Survey:
-    """Goes through competitions. Checks only once what an endpoint cannot do."""
+class FamiliarityStudy:
+    """Measures how well a model knows competitions. What its endpoint cannot do is tried only once."""
 
-    def __init__(self, asking: Asking):
-        self._asking = asking
-        self._common = common_sentences(prose_of_all(asking.texts)) if asking.texts and asking.model else frozenset()
+    def __init__(self, options: StudyOptions):
+        self._options = options
+        texts = options.texts if options.model else None
+        self._common = common_sentences(prose_of_all(texts)) if texts else frozenset()
         self._no_logprobs: str | None = None
 
-    def look_at(self, competition: Competition) -> Familiarity:
-        asking = self._asking
-        deadline = deadline_of(competition, asking.meta or {})
-        facts = (competition.id, deadline, deadline.against(asking.cutoff))
-        if asking.model is None:
+    def measure(self, competition: Competition) -> Familiarity:
+        """Return the model's familiarity with a competition. Raises PrerequisiteError if its endpoint fails."""
+        options = self._options
+        deadline = deadline_of(competition, options.meta or {})
+        facts = (competition.id, deadline, deadline.against(options.cutoff))
+        if options.model is None:
             return Familiarity(*facts, refused=NOT_ASKED, no_likelihood=NOT_ASKED)
-        found = find_originals(competition, asking.texts)
+        found = find_originals(competition, options.texts)
         if found.reason:
             return Familiarity(*facts, refused=found.reason, no_likelihood=found.reason)
-        return self._ask(asking.model, competition, found.originals, facts)
+        return self._ask(options.model, competition, found.originals, facts)
 
     def _ask(
         self, model: Model, competition: Competition, originals: Sequence[Original], facts: tuple[str, Deadline, str]
     ) -> Familiarity:
         seed = f"familiarity of {competition.id}"
-        probes = probes_of(originals, self._asking.samples, seed, self._common)
+        probes = probes_of(originals, self._options.samples, seed, self._common)
         if not probes:
             return Familiarity(*facts, refused=NOTHING_LONG_ENOUGH, no_likelihood=NOTHING_LONG_ENOUGH)
-        ours = our_probes(competition.obfuscated_description, self._asking.samples, seed)
+        ours = our_probes(competition.obfuscated_description, self._options.samples, seed)
         completion = complete(model, [*probes, *ours], f"Kaggle competition {competition.name!r}")
         likelihood: list[Compared] = []
         if self._no_logprobs is None:

@@ -9,7 +9,8 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
-from fake_kaggle import KEY, USER, FakeKaggle
+
+from support.fake_kaggle import KEY, USER, FakeKaggle
 
 
 def archive_of(seed: int = 0) -> bytes:

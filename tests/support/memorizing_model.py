@@ -6,9 +6,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from endpoints import Call
-
 from mlebench.integrity.familiarity.probes import sentences_of
+from support.endpoints import Call
 
 WORDS = ("the", "a", "model", "data", "label", "image", "of", "with", "test", "train", "each", "row", "value", "score")
 LIKELY, UNLIKELY = 0.9, 0.2  # the probabilities of tokens in texts that it knows, and in others

@@ -25,7 +25,7 @@ KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 MODEL_VARIABLE = "MLEBENCH_MODEL"
 
 
-class ModelDoor:
+class GatewayProxy:
     """A context manager: the gateway runs inside it, and leaves nothing but its records."""
 
     def __init__(self, token: str, access: ModelAccess, work: Path, seconds: float):
@@ -40,11 +40,11 @@ class ModelDoor:
             "seconds": seconds,
         }
         # Short, local and private: a socket's path has at most 108 bytes, and shared disks cannot hold one.
-        self.folder = Path(tempfile.mkdtemp(prefix=paths.door_prefix(token)))
+        self.folder = Path(tempfile.mkdtemp(prefix=paths.proxy_prefix(token)))
         self.socket = self.folder / "model.sock"
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> "ModelDoor":
+    def __enter__(self) -> "GatewayProxy":
         hidden = {self.access.key_env} if self.access.key_env else set()
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(str(self.socket))
@@ -80,7 +80,7 @@ class ModelDoor:
         return self._process is not None and self._process.poll() is not None
 
     def variables(self, port: int, asked_for: Mapping[str, str]) -> dict[str, str]:
-        """The agent's variables. Secrets it asks for become its run's token, or addresses of the door."""
+        """The agent's variables. Secrets it asks for become its run's token, or addresses of the proxy."""
         root = f"http://127.0.0.1:{port}"
         fixed = {
             **dict.fromkeys(_WITH_VERSION, f"{root}/v1"),

@@ -8,8 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from support.records import make_record
-
 from mlebench.core.leases import acquire
 from mlebench.core.paths import GroupPaths, RunPaths, trajectory
 from mlebench.records import read, write
@@ -17,6 +15,7 @@ from mlebench.records.group import GroupRecord
 from mlebench.records.run import RUNNING, RunRecord
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import Medals, Thresholds, read_leaderboard
+from support.records import make_record
 
 GIB = 1 << 30
 

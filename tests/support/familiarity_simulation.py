@@ -1,6 +1,6 @@
 """How often the intervals of `inspect familiarity` contain the truth: simulated models that know a share of passages.
 
-`python tests/integrity/familiarity_simulation.py 4000` prints the tables of docs/inspect.md.
+`python tests/support/familiarity_simulation.py 4000` prints the tables of docs/inspect.md.
 """
 
 import random
@@ -8,11 +8,11 @@ import sys
 from typing import NamedTuple
 
 import numpy as np
-from knowing_model import sentence
 from numpy.typing import NDArray
 
 from mlebench.integrity.familiarity.completion import similarity
 from mlebench.integrity.familiarity.estimate import Estimate, difference_of_means, mean_difference, rank_correlation
+from support.memorizing_model import sentence
 
 SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.9, 1.0)
 SIZES = (4, 8, 16, 24, 48)

@@ -1,6 +1,6 @@
 """Runs the programs of `failing_programs.py` through `mlebench run` on twins, and freezes what they leave.
 
-    python tests/integrity/making_failures.py SCRATCH
+    PYTHONPATH=tests python tests/support/failed_runs.py SCRATCH
 
 writes tests/integrity/failures/<name>.json: the label, the run's record, the ends of its logs and its submission. A
 hash of the name decides which half is held out. Done before the rules were written; see docs/inspect.md.
@@ -18,9 +18,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from failing_programs import BY_SCORE, CASES, MODEL, PIZZA, TAXI, TITANIC, Case
+from support.failing_programs import BY_SCORE, CASES, MODEL, PIZZA, TAXI, TITANIC, Case
 
-FROZEN = Path(__file__).parent / "failures"
+FROZEN = Path(__file__).parents[1] / "integrity" / "failures"
 LIMITS = {"seconds": 25.0, "memory": 500 << 20, "shm": 16 << 20, "disk": 60 << 20}
 BY_HAND = ("infrastructure", "cancelled")
 KEPT_OF_CONDITIONS = ("sandbox", "sealed", "unsealed_by", "network", "used")
@@ -64,9 +64,8 @@ def main(scratch: Path) -> None:
 
 def plan(scratch: Path, cases: list[Case]) -> Path:
     """A group with a seed for each case; planned only, so that limits can be set that have no option."""
-    from support.groups import plan_group
-
     from mlebench.registry import Registry
+    from support.groups import plan_group
 
     python = "python3" if cases[0].sealed else sys.executable
     group = plan_group(

@@ -14,9 +14,6 @@ from typing import Any
 
 import pytest
 import yaml
-from sandboxes import require
-from scripted_models import playing
-from support.records import report_of
 
 from mlebench.agents import load_agent
 from mlebench.data.pipeline import prepare
@@ -25,6 +22,9 @@ from mlebench.grade import grade_csv
 from mlebench.records.run_groups import Group, Run
 from mlebench.records.timeline import story
 from mlebench.registry import Registry
+from support.records import report_of
+from support.sandboxes import require
+from support.scripted_models import playing
 
 TWINS = ("nomad2018-predict-transparent-conductors", "spaceship-titanic", "tabular-playground-series-dec-2021")
 VENVS = os.environ.get("MLEBENCH_VENVS_DIR")  # before a fixture hides it
@@ -112,12 +112,12 @@ def require_better_than_the_sample(run: Run, registry: Registry) -> None:
     assert run.record.conditions.sealed
 
 
-def told(run: Run, kind: str) -> list[Any]:
+def events_of(run: Run, kind: str) -> list[Any]:
     """Events of a kind that the agent itself reported."""
     return [event for event in story(run).events if (event.kind, event.source) == (kind, "agent")]
 
 
-def require_told(run: Run, *kinds: str) -> None:
+def require_events(run: Run, *kinds: str) -> None:
     """Check that the run's story has these kinds from the agent, and the gateway's count of calls."""
     whole = story(run)
     assert whole.left_out == []
@@ -126,5 +126,5 @@ def require_told(run: Run, *kinds: str) -> None:
 
 
 def the_end(run: Run) -> str:
-    (end,) = told(run, "end")
+    (end,) = events_of(run, "end")
     return f"{end.title} {end.text}"

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 import uvicorn
-from making_site import make_group
-from waiting import wait_until
 
 from mlebench.registry import Registry
 from mlebench.validate.server import LOOPBACK, listening
 from mlebench.web.server import application
 from mlebench.web.source import Source
+from support.sites import make_group
+from support.waiting import wait_until
 
 COMPETITIONS = ("aerial-cactus-identification", "random-acts-of-pizza", "spooky-author-identification")
 

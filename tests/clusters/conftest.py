@@ -1,3 +1,0 @@
-from conftest_run import mlebench, run, start
-
-__all__ = ["mlebench", "run", "start"]

@@ -1,1 +1,0 @@
-from kaggle_fixtures import kaggle, login  # noqa: F401 fixtures

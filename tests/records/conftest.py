@@ -1,1 +1,0 @@
-from conftest_run import mlebench  # noqa: F401 a fixture
