@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mlebench.core.errors import PrerequisiteError
-from mlebench.core.isolate import IsolatedCallError, call, start
+from mlebench.core.isolate import IsolatedCallError, call
 from mlebench.core.memory import total_memory
 from mlebench.registry import Competition, registry
 
 logger = logging.getLogger(__name__)
 
 LONGEST_MESSAGE = 4_000  # characters
-_PRELOAD = ("mlebench.kit", "mlebench.metrics", "mlebench.validate.check")
+PRELOAD = ("mlebench.kit", "mlebench.metrics", "mlebench.validate.check")
 
 
 class Answer(NamedTuple):
@@ -40,16 +40,11 @@ class CheckLimits:
     memory: int = field(default_factory=lambda: total_memory() // 3)  # bytes
 
 
-def prepare_checks() -> None:
-    """Load what checks need, in the process that starts them, while the caller goes on."""
-    start(*_PRELOAD)
-
-
 def check(submission: int, competition: Competition, limits: CheckLimits) -> Answer:
     """Check the submission behind a file descriptor; however the check ends, there is an answer."""
     try:
         return call(
-            _answer, competition, seconds=limits.seconds, memory=limits.memory, files=[submission], preload=_PRELOAD
+            _answer, competition, seconds=limits.seconds, memory=limits.memory, files=[submission], preload=PRELOAD
         )
     except CancelledError:
         raise

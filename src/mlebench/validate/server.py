@@ -19,10 +19,10 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from mlebench.core import serve as http
-from mlebench.core.isolate import Calls
+from mlebench.core.isolate import Calls, start
 from mlebench.core.serve import ServerLimits
 from mlebench.registry import Competition
-from mlebench.validate.checker import Answer, CheckLimits, check, fault, prepare_checks
+from mlebench.validate.checker import PRELOAD, Answer, CheckLimits, check, fault
 
 logger = logging.getLogger(__name__)
 
@@ -145,6 +145,6 @@ def application(validator: Validator) -> Starlette:
 
 def serve(validator: Validator, sockets: list[socket.socket]) -> None:
     """Answer until a signal ends it."""
-    prepare_checks()
+    start(*PRELOAD)  # while the server gets ready
     with validator.calls:
         http.serve(application(validator), sockets, validator.limits.server)
