@@ -247,7 +247,7 @@ def test_a_terminal_sees_progress_and_a_script_does_not(tmp_path: Path) -> None:
 def test_other_output_appears_above_the_bars() -> None:
     program = """
         import click, logging
-        from mlebench.cli.output import say
+        from mlebench.cli.output import log_line
         from mlebench.cli.running import run_verb
         from mlebench.cli.progress import watching
 
@@ -256,7 +256,7 @@ def test_other_output_appears_above_the_bars() -> None:
             with watching(["one", "two"]) as watch:
                 watch["one"].tell("reading", 1, 2)
                 logging.getLogger("mlebench.any").info("a log line")
-                say("a line")
+                log_line("a line")
 
         run_verb(command, "any", [])
     """

@@ -14,7 +14,7 @@ from support.pandas_csv import pandas_prints
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
-from mlebench.engine.csv import blocks, survey
+from mlebench.engine.csv import blocks, scan
 from mlebench.engine.csv import source as csv_source
 from mlebench.engine.csv.one_pass import TableTarget, write_in_one_pass
 from mlebench.engine.csv.source import CsvSource
@@ -83,7 +83,7 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def _repeating(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns with repeated texts are read as dictionaries, from some size on."""
     if request.param == "dictionaries":
-        monkeypatch.setattr(survey, "repeat_themselves", len)
+        monkeypatch.setattr(scan, "repeat_themselves", len)
 
 
 @st.composite

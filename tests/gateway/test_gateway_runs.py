@@ -28,7 +28,7 @@ from mlebench.integrity.subjects import of_run
 from mlebench.records.run_groups import Group, Run
 from mlebench.records.timeline import story
 from mlebench.registry import Competition, Registry
-from mlebench.report.boards import Boards
+from mlebench.report.competition_lookup import CompetitionLookup
 from mlebench.report.inputs import Inputs
 from mlebench.report.make import make_standings
 from mlebench.run.execute import FINAL, execute
@@ -452,7 +452,7 @@ def test_runs_with_different_models_or_budgets_are_separate_entries(
     for models, budget in ((("m",), None), (("m", "other"), None), (("m",), "5usd")):
         access = access_to(server, models, budget=budget)
         inputs.add_group(plan_group(titanic, tmp_path, agent="dummy", model=access))
-    assert [entry.model for entry in inputs.entries(Boards(Registry()))] == ["m", "m, other", "m"]
+    assert [entry.model for entry in inputs.entries(CompetitionLookup(Registry()))] == ["m", "m, other", "m"]
 
 
 def test_model_options_require_the_model_network(mlebench: Mlebench, titanic: Competition) -> None:

@@ -33,7 +33,7 @@ from mlebench.gateway.access import plan_access
 from mlebench.gateway.capacity import FLOOD, LARGE
 from mlebench.gateway.outage import Outage
 from mlebench.gateway.probe import OUTPUT, probe
-from mlebench.run.model import require_model, with_outage
+from mlebench.run.model_usage import require_model, with_outage
 from mlebench.sandbox.session import Outcome
 
 CHAT, COMPLETIONS, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages"

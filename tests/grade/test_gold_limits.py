@@ -17,7 +17,7 @@ from mlebench.core.errors import NotPreparedError, UnreadableSubmissionError
 from mlebench.data.gold import keep_cost, recorded_cost
 from mlebench.grade import Limits, grade_csv, limits
 from mlebench.grade.limits import Allowance
-from mlebench.grade.row import Job, OneCompetition, Unjudged
+from mlebench.grade.row import Job, OneCompetition, Ungraded
 from mlebench.grade.worker import grade_isolated
 from mlebench.records.data import GoldCost
 from mlebench.registry import Competition, Registry
@@ -244,7 +244,7 @@ def test_in_a_child_the_same_errors_are_raised(greedy: Greedy, monkeypatch: pyte
     with monkeypatch.context() as patch:
         patch.setattr(
             "mlebench.grade.submission.grade_isolated",
-            lambda _: Unjudged("bad_entry", "cannot read it: the disk failed"),
+            lambda _: Ungraded("bad_entry", "cannot read it: the disk failed"),
         )
         with pytest.raises(UnreadableSubmissionError, match="the disk failed"):
             grade_csv(path, competition, limits=Limits())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mlebench.core.tracebacks import last_raised
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
-from mlebench.integrity.failures.categories import TESTS, Verdict, classify, classify_isolated
+from mlebench.integrity.failures.categories import TESTS, Classification, classify, classify_isolated
 from mlebench.integrity.failures.crashes import find_crash
 from mlebench.integrity.failures.logs import HEAD, TAIL, lines_of
 from mlebench.integrity.failures.rules import RULES
@@ -75,7 +75,7 @@ def thaw(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Thaw:
     return call
 
 
-def verdicts(group: Group) -> Iterator[tuple[Run, Verdict]]:
+def verdicts(group: Group) -> Iterator[tuple[Run, Classification]]:
     for run in group.runs():
         yield run, classify(of_run(run, group))
 
@@ -106,7 +106,7 @@ def test_every_rule_has_its_test() -> None:
     assert [rule.category for rule in RULES] == list(TESTS)
 
 
-def only(group: Group) -> Verdict:
+def only(group: Group) -> Classification:
     ((_, verdict),) = verdicts(group)
     return verdict
 

@@ -15,11 +15,11 @@ from mlebench.records.grading_reports import read_grading_report
 from mlebench.records.report import Report
 from mlebench.records.run_groups import Group
 from mlebench.registry import Registry
-from mlebench.report.boards import Boards
+from mlebench.report.competition_lookup import CompetitionLookup
 from mlebench.report.inputs import Inputs
 from mlebench.report.make import make_standings
-from mlebench.report.model import Entry
 from mlebench.report.render import notes
+from mlebench.report.types import Entry
 from mlebench.run.group import finish
 from mlebench.scoring import read_leaderboard
 
@@ -33,7 +33,7 @@ def inputs(tmp_path: Path) -> Inputs:
 
 
 def entries(inputs: Inputs) -> list[Entry]:
-    return inputs.entries(Boards(Registry()))
+    return inputs.entries(CompetitionLookup(Registry()))
 
 
 def seeds(entry: Entry) -> dict[str, list[int]]:
@@ -413,7 +413,7 @@ def made(id: str, **values: Any) -> Report:
 def test_percentile_is_the_share_of_teams_beaten(id: str) -> None:
     competition = Registry().get_competition(id)
     board = read_leaderboard(competition.leaderboard)
-    boards = Boards(Registry())
+    boards = CompetitionLookup(Registry())
     for score in (board[0], board[len(board) // 3], board[-1], sum(board) / len(board)):
         worse = sum(other > score if competition.lower_is_better else other < score for other in board)
         assert boards.percentile(made(id, score=score)) == worse / len(board)
@@ -424,7 +424,7 @@ def test_percentile_is_the_share_of_teams_beaten(id: str) -> None:
 
 def test_an_infinite_score_counts_the_same_in_our_reports_and_the_references() -> None:
     """champs takes a logarithm: the truth itself scores minus infinity, which JSON cannot hold."""
-    boards, id = Boards(Registry()), "champs-scalar-coupling"
+    boards, id = CompetitionLookup(Registry()), "champs-scalar-coupling"
     competition = Registry().get_competition(id)
     board = read_leaderboard(competition.leaderboard)
     ours = Standing.of(-math.inf, competition, board, board[0])
@@ -435,7 +435,7 @@ def test_an_infinite_score_counts_the_same_in_our_reports_and_the_references() -
 
 
 def test_normalised_score_is_0_for_the_sample_and_1_for_gold() -> None:
-    boards, sample = Boards(Registry()), Registry().get_competition(SPOOKY).sample_score
+    boards, sample = CompetitionLookup(Registry()), Registry().get_competition(SPOOKY).sample_score
     assert sample is not None
     scores = {sample: 0.0, 0.2: 1.0, (sample + 0.2) / 2: 0.5, None: 0.0}
     for score, expected in scores.items():
@@ -454,5 +454,5 @@ def test_a_label_leaves_out_what_an_earlier_version_did_not_record_as_requested(
     inputs.add(
         str(write_group(tmp_path, "later", runs, limits=limits | {"seconds": 7200.0}, requested={"seconds": 7200.0}))
     )
-    labels = [entry.agent.partition(", ")[2] for entry in inputs.entries(Boards(Registry()))]
+    labels = [entry.agent.partition(", ")[2] for entry in inputs.entries(CompetitionLookup(Registry()))]
     assert labels == ["1 h", "2 h"]

@@ -10,10 +10,10 @@ from support.endpoints import call_of, counted
 
 from mlebench.gateway.accounting import Ended
 from mlebench.gateway.prices import Tokens
-from mlebench.report.model import Entry, Outcome
 from mlebench.report.render import tables, to_csv
-from mlebench.report.spent import usage_of
-from mlebench.report.standings import Rules, Scope, Standings, standings
+from mlebench.report.standings import Scope, Standings, StandingsOptions, standings
+from mlebench.report.types import Entry, Outcome
+from mlebench.report.usage import usage_of
 
 SPLITS = {"low": ["a", "b"], "all": ["a", "b", "c"]}
 RULES: dict[str, Any] = {"splits": SPLITS, "categories": {"a": "Text", "b": "Image", "c": "Text"}}
@@ -32,7 +32,7 @@ def lost(competition: str, seed: int, **values: Any) -> Outcome:
 
 
 def made(*entries: Entry, **rules: Any) -> Standings:
-    return standings(entries, Rules(**(RULES | rules)), "v1", "real")
+    return standings(entries, StandingsOptions(**(RULES | rules)), "v1", "real")
 
 
 def scopes(found: Standings) -> dict[str, Scope]:

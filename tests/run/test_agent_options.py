@@ -10,7 +10,7 @@ from mlebench.bundles.make import make_bundle
 from mlebench.bundles.reading import read_bundle
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition, Registry
-from mlebench.report.boards import Boards
+from mlebench.report.competition_lookup import CompetitionLookup
 from mlebench.report.inputs import Inputs
 
 
@@ -57,9 +57,11 @@ def test_an_option_is_passed_recorded_and_kept(
     inputs = Inputs(tmp_path / "runs")
     for group in (plain, tuned, again, other):
         inputs.add_group(Group.read(group.paths.root))
-    assert [len(entry.outcomes) for entry in inputs.entries(Boards(Registry(titanic.paths.data_dir)))] == [1, 2, 1], (
-        "equal options are pooled"
-    )
+    assert [len(entry.outcomes) for entry in inputs.entries(CompetitionLookup(Registry(titanic.paths.data_dir)))] == [
+        1,
+        2,
+        1,
+    ], "equal options are pooled"
 
     make_bundle(tuned, tmp_path / "b.tar.gz")
     bundle = read_bundle(tmp_path / "b.tar.gz")

@@ -10,7 +10,7 @@ import msgspec
 from mlebench.bundles.archive import LARGEST_MEMBER, Writer
 from mlebench.bundles.contents import LARGEST_FILE, LOG, RECORD, SUBMISSION, Item, Omitted, group_items, run_items
 from mlebench.bundles.reading import read_bundle
-from mlebench.bundles.secrets import Found, Secrets
+from mlebench.bundles.secrets import Secret, Secrets
 from mlebench.bundles.signature import sign
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import remove_stale_temporaries, replacing
@@ -50,7 +50,7 @@ class _Plan:
     def _take(self, item: Item, left_out: Omitted) -> None:
         if found := self.secrets.find(item.name.encode()):
             name = self.secrets.remove(item.name.encode()).decode()
-            self._tell(name, [Found(0, f"{found[0].what}, in the file's name")])
+            self._tell(name, [Secret(0, f"{found[0].what}, in the file's name")])
             return left_out.add(name, "its name contains a secret")
         try:
             if item.kind == SUBMISSION:
@@ -95,7 +95,7 @@ class _Plan:
         self.items[item.name] = item
         self.members.append(Member(name=item.name, size=size, sha256=sha256))
 
-    def _tell(self, name: str, found: list[Found]) -> None:
+    def _tell(self, name: str, found: list[Secret]) -> None:
         if self.redact:
             self.redacted += [Redaction(name=name, **secret._asdict()) for secret in found]
         else:

@@ -16,7 +16,7 @@ MOST = 100  # places reported, for each form and piece of a file
 LONGEST = 1 << 15  # bytes; secrets up to this length are found anywhere in a stream
 
 
-class Found(NamedTuple):
+class Secret(NamedTuple):
     """Where a secret is; never the secret itself."""
 
     line: int
@@ -32,18 +32,18 @@ class Secrets:
             if CERTAIN_NAMES.fullmatch(name) and len(value) >= SHORTEST:
                 self._forms[f"the value of ${name}"] = re.compile(os.fsencode(spellings(value)))
 
-    def find(self, data: bytes, line: int = 1) -> list[Found]:
+    def find(self, data: bytes, line: int = 1) -> list[Secret]:
         """The secrets in a text whose first line has number `line`."""
-        found: set[Found] = set()
+        found: set[Secret] = set()
         for what, form in self._forms.items():
             here, counted = line, 0
             for match in islice(form.finditer(data), MOST):  # an agent may print a million of them
                 here += data.count(b"\n", counted, match.start())
                 counted = match.start()
-                found.add(Found(here, what))
+                found.add(Secret(here, what))
         return sorted(found)
 
-    def find_in(self, pieces: Iterable[bytes]) -> Iterator[Found]:
+    def find_in(self, pieces: Iterable[bytes]) -> Iterator[Secret]:
         """The secrets in a stream; also those that span two pieces. Some may be found twice."""
         kept, line = b"", 1
         for piece in pieces:

@@ -16,7 +16,7 @@ from mlebench.core.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
 from mlebench.core.paths import SCRATCH, bundle_verdict
 from mlebench.data.state import data_identity, preparation_fault
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
-from mlebench.grade.row import Job, Unjudged
+from mlebench.grade.row import Job, Ungraded
 from mlebench.grade.worker import Workers
 from mlebench.records import read, write
 from mlebench.records.bundle import AGREES, CLAIMED, DIFFERS, NOT_REGRADED, BundleVerdict, RunVerdict
@@ -33,7 +33,7 @@ FLAGS = (
 )  # fmt: skip
 THRESHOLDS = ("gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold")
 Tracker = Callable[[list[Run]], Iterable[Run]]
-Outcome = CompetitionReport | Unjudged
+Outcome = CompetitionReport | Ungraded
 Verdict = Literal["agrees", "differs", "not regraded"]
 
 
@@ -149,7 +149,7 @@ def _without_submission(run: Run, bundle: Bundle) -> tuple[Verdict, str | None]:
 
 
 def _verdict(run: Run, outcome: Outcome) -> tuple[Verdict, str | None]:
-    if isinstance(outcome, Unjudged) or outcome.status in UNGRADED_STATUSES:
+    if isinstance(outcome, Ungraded) or outcome.status in UNGRADED_STATUSES:
         return NOT_REGRADED, outcome.reason
     claimed, graded = run.record.report, outcome.to_record()
     if claimed is None:

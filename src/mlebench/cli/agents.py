@@ -11,7 +11,7 @@ from mlebench.agents.locks import write_lock
 from mlebench.agents.spec import COMMAND
 from mlebench.cli.groups import VerbGroup, refuse_json_before
 from mlebench.cli.options import json_option
-from mlebench.cli.output import busy, cell, print_json, print_table
+from mlebench.cli.output import cell, print_json, print_table, spinner
 from mlebench.core.errors import PrerequisiteError
 
 
@@ -97,11 +97,11 @@ def install(agent: str, wheels: Path | None, python: str | None, lock: bool) -> 
     """
     loaded = _load(agent)
     if lock:
-        with busy(f"finding versions of what {loaded.name} needs"):
+        with spinner(f"finding versions of what {loaded.name} needs"):
             written = write_lock(loaded, wheels, python)
         click.echo(f"locked in {written}", err=True)
         loaded = _load(agent)  # the lock is one of its files
-    with busy(f"installing what {loaded.name} needs"):
+    with spinner(f"installing what {loaded.name} needs"):
         venv, is_new = venvs.install(loaded, wheels, python)
     click.echo(venv)
     click.echo("installed" if is_new else "already installed", err=True)

@@ -8,8 +8,8 @@ import click
 from mlebench.cli.codes import FAILED
 from mlebench.cli.groups import VerbGroup
 from mlebench.cli.options import data_dir_option, json_option, registry_at, runs_dir_at, runs_dir_option, runs_dirs_at
-from mlebench.cli.output import print_json, print_table, say, size_text, track
-from mlebench.cli.output import without_braces as plain
+from mlebench.cli.output import log_line, print_json, print_table, size_text, track
+from mlebench.cli.output import mask_braces as plain
 from mlebench.core import paths
 from mlebench.core.os_errors import reason_of
 
@@ -59,7 +59,7 @@ def make(
         "left out": manifest.left_out,
     }
     files, *changes = [f"{len(rows)} {noun}" for noun, rows in counts.items() if rows]
-    say(f"{target}: {', '.join([files, size_text(target.stat().st_size), *changes])}")
+    log_line(f"{target}: {', '.join([files, size_text(target.stat().st_size), *changes])}")
 
 
 @command.command()
@@ -90,7 +90,7 @@ def verify(file: Path, signers: Path | None, as_json: bool, runs_dir: Path | Non
     try:
         record_verdict(verdict, runs_dir_at(runs_dir, data_dir))
     except OSError as error:
-        say(f"Warning: cannot keep the verdict: {reason_of(error)}")
+        log_line(f"Warning: cannot keep the verdict: {reason_of(error)}")
     if as_json:
         print_json(verdict.to_dict() | {"trust": verdict.trust})
     else:
@@ -108,5 +108,5 @@ def _show(verdict: "BundleVerdict") -> None:
     print_table(header, rows)
     signature = verdict.signature
     detail = signature.signer or signature.why
-    say(f"signature: {signature.state}{f' ({plain(detail)})' if detail else ''}")
-    say(f"The scores of {plain(verdict.agent)} are {verdict.trust}.")
+    log_line(f"signature: {signature.state}{f' ({plain(detail)})' if detail else ''}")
+    log_line(f"The scores of {plain(verdict.agent)} are {verdict.trust}.")

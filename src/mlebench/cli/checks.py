@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mlebench.cli.output import print_table, say, size_text
+from mlebench.cli.output import log_line, print_table, size_text
 from mlebench.core.errors import ConfigError
 from mlebench.registry import Competition, Registry
 
@@ -42,5 +42,5 @@ def _unless_broken(registry: Registry, id: str) -> Competition | None:
     try:
         return registry.get_competition(id)
     except ConfigError as error:
-        say(f"{id} is left out: {error}")
+        log_line(f"{id} is left out: {error}")
         return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mlebench.cli.options import data_dir_option, registry_at
-from mlebench.cli.output import print_table, say, track
+from mlebench.cli.output import log_line, print_table, track
 from mlebench.core import paths
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ def command(data_dir: Path | None) -> None:
     groups = [_run(agent, registry, sandbox) for agent in _agents()]
     _print(groups)
     runs = paths.default_runs_dir(registry.get_data_dir())
-    say(f"Twins are synthetic: these scores say nothing about real data. The runs are in {runs}")
-    say(f"The twins are in {registry.get_data_dir()}: other commands find them there with --data-dir")
-    say(f"Pages to look at: {_write_pages(groups, registry, paths.pages_dir(runs))}")
+    log_line(f"Twins are synthetic: these scores log_line nothing about real data. The runs are in {runs}")
+    log_line(f"The twins are in {registry.get_data_dir()}: other commands find them there with --data-dir")
+    log_line(f"Pages to look at: {_write_pages(groups, registry, paths.pages_dir(runs))}")
 
 
 def _agents() -> "list[Agent]":
@@ -65,7 +65,7 @@ def _agents() -> "list[Agent]":
     agents = [load_agent(name) for name in AGENTS]
     for agent in agents:
         if fault := venv_fault(agent):
-            say(f"The agent {agent.name} is left out: {fault}")
+            log_line(f"The agent {agent.name} is left out: {fault}")
     return [agent for agent in agents if not venv_fault(agent)]
 
 
@@ -78,7 +78,7 @@ def _run(agent: "Agent", registry: "Registry", sandbox: str) -> "Group":
         def watch(self, group: "Group") -> AbstractContextManager[Callable[[], None]]:
             return live_view(group)
 
-    say(f"Running the agent {agent.name} in the sandbox {sandbox}")
+    log_line(f"Running the agent {agent.name} in the sandbox {sandbox}")
     request = Request(
         agent=agent.name,
         competitions=COMPETITIONS,
@@ -97,7 +97,7 @@ def _sandbox() -> str:
     try:
         return best_sandbox().name
     except PrerequisiteError as error:
-        say(f"{error}. That will do for this demo, whose agents are harmless.")
+        log_line(f"{error}. That will do for this demo, whose agents are harmless.")
         return UNISOLATED.name
 
 

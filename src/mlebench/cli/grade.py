@@ -16,7 +16,7 @@ from mlebench.cli.options import (
     runs_dir_option,
     runs_dirs_at,
 )
-from mlebench.cli.output import print_json, say, table_lines, track, without_braces
+from mlebench.cli.output import log_line, mask_braces, print_json, table_lines, track
 from mlebench.cli.quantities import Duration, Size
 from mlebench.core.outcomes import GRADED, INVALID, MISSING, UNGRADED_STATUSES
 
@@ -128,7 +128,7 @@ def _grade_snapshots(named: str, options: dict[str, Any], how: dict[str, Any]) -
         for point in run.points
     ]
     for line in table_lines(["competition", "run", "seconds", "status", "score", "medal", "reason"], rows):
-        say(line)
+        log_line(line)
     judged = (GRADED, *AGENTS_FAULT)
     return 0 if all(point.status in judged for run in graded for point in run.points) else FAILED
 
@@ -154,7 +154,7 @@ def _say_table(summary: dict[str, Any]) -> None:
     if all(row[1] is None for row in rows):
         header, rows = header[:1] + header[2:], [row[:1] + row[2:] for row in rows]
     for line in table_lines(header, rows) if rows else ():
-        say(line)
+        log_line(line)
 
 
 def _rows(summary: dict[str, Any]) -> Iterator[list[Any]]:
@@ -186,4 +186,4 @@ def _short_path(path: str) -> str | None:
 
 
 def _one_line(text: str) -> str:
-    return without_braces(" ".join(text.split()))
+    return mask_braces(" ".join(text.split()))

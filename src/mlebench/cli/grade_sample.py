@@ -6,7 +6,7 @@ import click
 
 from mlebench.cli.codes import FAILED
 from mlebench.cli.options import data_dir_option, judging_options, profile_option, registry_at
-from mlebench.cli.output import busy, print_json
+from mlebench.cli.output import print_json, spinner
 
 
 @click.command("grade-sample")
@@ -25,7 +25,7 @@ def command(
     from mlebench.core.outcomes import UNGRADED_STATUSES
     from mlebench.grade import Limits, grade_csv
 
-    with busy(f"grading {submission.name}"):
+    with spinner(f"grading {submission.name}"):
         competition = registry_at(data_dir, profile).get_competition(competition_id)
         report = grade_csv(submission, competition, limits=Limits(limit))
     print_json(report.to_dict())

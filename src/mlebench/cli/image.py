@@ -4,7 +4,7 @@ import click
 
 from mlebench.agents import load_agent
 from mlebench.cli.groups import VerbGroup
-from mlebench.cli.output import say
+from mlebench.cli.output import log_line
 from mlebench.sandbox.docker import IMAGE, image_id
 
 
@@ -40,5 +40,5 @@ def build(agent: str | None, base_image: str | None, light: bool, tag: str | Non
         if builds_on_environment(loaded) and (base_image or light or image_id(IMAGE) is None):
             build_environment(IMAGE, base_image, light=light, options=options)
         build_agent(loaded, name, options)
-    say(f"Built {name}")
+    log_line(f"Built {name}")
     click.echo(image_id(name))

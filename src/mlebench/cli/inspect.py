@@ -7,11 +7,11 @@ from mlebench.cli.inspect_failures import failures
 from mlebench.cli.inspect_familiarity import familiarity
 from mlebench.cli.inspect_plagiarism import plagiarism
 from mlebench.cli.inspect_rules import rules
-from mlebench.cli.options import places_options
+from mlebench.cli.options import folder_options
 
 
 @click.group(cls=VerbGroup)
-@places_options
+@folder_options
 def command() -> None:
     """Find out what agents did: how runs failed, which rules they broke, what code they share, what models knew."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mlebench.cli.options import Places, json_option, output_option, places_options
+from mlebench.cli.options import FolderOptions, folder_options, json_option, output_option
 from mlebench.cli.output import print_json, table_lines, track, write_output
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 @click.argument("named", metavar="GROUP|FILE.jsonl...", nargs=-1, required=True)
 @json_option
 @output_option
-@places_options
+@folder_options
 @click.pass_obj
-def failures(places: Places, named: Sequence[str], as_json: bool, output: Path | None) -> None:
+def failures(folders: FolderOptions, named: Sequence[str], as_json: bool, output: Path | None) -> None:
     """Say how runs ended, and what to fix first.
 
     Each run gets one category; for each agent, the most frequent ones come first. A run's verdict is kept in its
@@ -29,8 +29,8 @@ def failures(places: Places, named: Sequence[str], as_json: bool, output: Path |
     from mlebench.integrity import inspect_failures, read_subjects
     from mlebench.integrity.failures import tables
 
-    subjects = [subject for name in named for subject in read_subjects(name, *places.runs_dirs)]
-    classified = list(inspect_failures(track(subjects, lambda subject: subject.competition), places.registry))
+    subjects = [subject for name in named for subject in read_subjects(name, *folders.runs_dirs)]
+    classified = list(inspect_failures(track(subjects, lambda subject: subject.competition), folders.registry))
     if as_json and output is None:
         print_json(tables.as_json(classified))
         return

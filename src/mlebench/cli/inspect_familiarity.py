@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench.cli.model_options import question_options
-from mlebench.cli.options import Places, json_option, output_option, places_options
-from mlebench.cli.output import print_json, say, table_lines, track, write_output
+from mlebench.cli.options import FolderOptions, folder_options, json_option, output_option
+from mlebench.cli.output import log_line, print_json, table_lines, track, write_output
 from mlebench.core import paths
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ _FOR_MODEL = ("endpoint", "key_env", "budget", "texts", "send_texts")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="An SVG file to draw the correlation in.")
 @json_option
 @output_option
-@places_options
+@folder_options
 @click.pass_obj
-def familiarity(places: Places, competitions: Sequence[str], **options: Any) -> None:
+def familiarity(folders: FolderOptions, competitions: Sequence[str], **options: Any) -> None:
     """Measure how well a model knows competitions.
 
     Without names, all competitions. Compares deadlines with the model's cut-off. With --model, also measures how
@@ -61,9 +61,9 @@ def familiarity(places: Places, competitions: Sequence[str], **options: Any) -> 
     from mlebench.integrity.familiarity.study import FamiliarityStudy, StudyOptions
 
     _refuse(options)
-    registry = places.registry
+    registry = folders.registry
     chosen = [registry.get_competition(id) for id in competitions or registry.list_competition_ids()]
-    performance = _performance(options["reports"], *places.runs_dirs) if options["reports"] else {}
+    performance = _performance(options["reports"], *folders.runs_dirs) if options["reports"] else {}
     study_options = StudyOptions(
         cutoff=parse_cutoff(options["cutoff"]) if options["cutoff"] else None,
         meta=read_meta_kaggle(options["meta_kaggle"]) if options["meta_kaggle"] else None,
@@ -74,7 +74,7 @@ def familiarity(places: Places, competitions: Sequence[str], **options: Any) -> 
     study = FamiliarityStudy(study_options)
     measured = [study.measure(competition) for competition in track(chosen, lambda competition: competition.id)]
     if model := study_options.model:
-        say(f"{model.calls} calls were made; answers are kept in {model.kept}")
+        log_line(f"{model.calls} calls were made; answers are kept in {model.kept}")
     _show(measured, correlate(measured, performance), options)
 
 
@@ -114,7 +114,7 @@ def _model(options: dict[str, Any]) -> "Model":
         provider=OPENAI,
         **{name: options[name] for name in ("endpoint", "key_env", "budget")},
     )
-    say(f"Sending pieces of original texts and of our own descriptions to {options['model']} at {access.endpoint}")
+    log_line(f"Sending pieces of original texts and of our own descriptions to {options['model']} at {access.endpoint}")
     kept = paths.familiarity_dir()
     return Model(ModelEndpoint(access, kept / "calls", name="the model"), kept / "answers")
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlebench.cli.options import Places, json_option, places_options
-from mlebench.cli.output import busy, print_json, print_table
+from mlebench.cli.options import FolderOptions, folder_options, json_option
+from mlebench.cli.output import print_json, print_table, spinner
 from mlebench.core.untrusted import plain
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ RUN_HEADER = ["run", "closest run", "of", "file", "contained", "similar", "longe
 )
 @click.option("--show", is_flag=True, help="Also print the longest shared passages, side by side.")
 @json_option
-@places_options
+@folder_options
 @click.pass_obj
-def plagiarism(places: Places, named: Sequence[str], corpus: Path | None, show: bool, as_json: bool) -> None:
+def plagiarism(folders: FolderOptions, named: Sequence[str], corpus: Path | None, show: bool, as_json: bool) -> None:
     """Find code shared with notebooks and other runs.
 
     Says how much is shared, and how unusual that is. Renaming variables or reordering code does not hide what is
@@ -39,8 +39,8 @@ def plagiarism(places: Places, named: Sequence[str], corpus: Path | None, show: 
     """
     from mlebench.integrity import inspect_plagiarism, read_subjects
 
-    subjects = [subject for name in named for subject in read_subjects(name, *places.runs_dirs)]
-    with busy("Reading code"):
+    subjects = [subject for name in named for subject in read_subjects(name, *folders.runs_dirs)]
+    with spinner("Reading code"):
         inspected = list(inspect_plagiarism(subjects, corpus))
     if as_json:
         print_json({"runs": [run.to_dict() for run in inspected]})

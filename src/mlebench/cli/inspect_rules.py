@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlebench.cli.model_options import question_options
-from mlebench.cli.options import Places, json_option, places_options
-from mlebench.cli.output import print_json, print_table, say
+from mlebench.cli.options import FolderOptions, folder_options, json_option
+from mlebench.cli.output import log_line, print_json, print_table
 from mlebench.core import paths
 from mlebench.core.untrusted import plain
 
@@ -39,9 +39,9 @@ _FOR_JUDGE = ("endpoint", "key_env", "questions", "extra_prompt", "budget", "jud
 @click.option("--send-logs", is_flag=True, help="Allow logs and code to be sent to the judge, scrubbed of secrets.")
 @click.option("--calibrate", is_flag=True, help="Measure how good the judge is, on built-in cases.")
 @json_option
-@places_options
+@folder_options
 @click.pass_obj
-def rules(places: Places, group: str | None, model: str | None, as_json: bool, **options: Any) -> None:
+def rules(folders: FolderOptions, group: str | None, model: str | None, as_json: bool, **options: Any) -> None:
     """Find out which rules the runs of a group broke.
 
     GROUP is a run group, or a JSON-lines file with `logs_path`, `code_path` and `submission_path`.
@@ -57,8 +57,8 @@ def rules(places: Places, group: str | None, model: str | None, as_json: bool, *
             print_json(calibration.to_dict())
         return
     inspected = []
-    subjects = read_subjects(group, *places.runs_dirs)
-    for run in inspect_rules(subjects, places.registry.get_data_dir(), judge, calibration):
+    subjects = read_subjects(group, *folders.runs_dirs)
+    for run in inspect_rules(subjects, folders.registry.get_data_dir(), judge, calibration):
         inspected.append(run)
         if not as_json:
             _show(run)
@@ -106,11 +106,11 @@ def _calibration(judge: "Judge", calibrate_now: bool) -> "Calibration | None":
         return stored(judge)
     made = calibrate(judge)
     path = store(judge, made)
-    say(f"{made.model}, rubric {made.rubric}, {made.cases} cases; kept in {path}")
+    log_line(f"{made.model}, rubric {made.rubric}, {made.cases} cases; kept in {path}")
     for question in made.questions:
-        say(f"  {question}: {made.rates(question)}")
+        log_line(f"  {question}: {made.rates(question)}")
     if made.wrong:
-        say(f"  judged wrongly: {', '.join(made.wrong)}")
+        log_line(f"  judged wrongly: {', '.join(made.wrong)}")
     return made
 
 

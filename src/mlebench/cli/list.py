@@ -7,7 +7,7 @@ import click
 
 from mlebench.cli.codes import FAILED
 from mlebench.cli.options import data_dir_option, json_option, members_of, profile_option, registry_at, splits_option
-from mlebench.cli.output import print_json, print_table, say, size_text
+from mlebench.cli.output import log_line, print_json, print_table, size_text
 from mlebench.core.errors import PrerequisiteError
 from mlebench.data.state import preparation_fault, read_manifest_head
 from mlebench.registry import Competition
@@ -42,9 +42,9 @@ def command(splits: tuple[str, ...], wide: bool, as_json: bool, data_dir: Path |
     elif rows:
         _show(rows, [_size(competition) for competition in found], wide)
     elif not splits and not broken:
-        say(f"no competition has profile {profile} yet")
+        log_line(f"no competition has profile {profile} yet")
     for fault in [*broken, *(f"search path: {fault}" for fault in registry.search_path_faults())]:
-        say(fault)
+        log_line(fault)
     if broken:
         raise SystemExit(FAILED)
 

@@ -7,20 +7,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mlebench.cli.output import duration_text, is_terminal, print_table, say
+from mlebench.cli.output import duration_text, is_terminal, log_line, print_table
 from mlebench.core.outcomes import AGENT_ERROR, GRADED, NOT_THE_AGENTS_FAULT
 from mlebench.core.paths import RUN_LOG
 from mlebench.core.untrusted import plain
 from mlebench.records.report import Report
 from mlebench.records.run import ENDED, RUNNING
 from mlebench.records.run_groups import Group, Run, elapsed, limits_of, read_run
-from mlebench.run.model import outcome_words
+from mlebench.run.model_usage import outcome_words
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 INTERVAL = 1.0
-UNEXPLAINED = (AGENT_ERROR, *NOT_THE_AGENTS_FAULT)  # ends that say nothing without their detail
+UNEXPLAINED = (AGENT_ERROR, *NOT_THE_AGENTS_FAULT)  # ends that log_line nothing without their detail
 MOST_REASONS = 3
 
 
@@ -40,7 +40,7 @@ def live_view(group: Group) -> Iterator[Callable[[], None]]:
 
 
 def _every(seconds: float, act: Callable[[], None]) -> Callable[[], None]:
-    """Call `act` at most this often, and less often if it is slow, as with thousands of runs on a busy disk."""
+    """Call `act` at most this often, and less often if it is slow, as with thousands of runs on a spinner disk."""
     due = 0.0
 
     def tick() -> None:
@@ -68,7 +68,7 @@ class _Lines:
             run = read_run(folder)
             if run.state != before:
                 self._seen[folder] = run.state
-                say(f"{run.record.competition} seed {run.record.seed}: {_state(run)}")
+                log_line(f"{run.record.competition} seed {run.record.seed}: {_state(run)}")
 
 
 def _state(run: Run) -> str:
@@ -160,22 +160,24 @@ def print_runs(runs: Iterable[Run]) -> None:
 
 
 def say_why(group: Group, runs: Iterable[Run]) -> None:
-    """Why runs failed, the most frequent reasons first, and which commands say more."""
+    """Why runs failed, the most frequent reasons first, and which commands log_line more."""
     reasons: dict[str, list[Run]] = {}
     for run in runs:
         if run.fault:
-            say(f"{run.paths.root.name} is damaged, and counts as missing until its record is restored: {run.fault}")
+            log_line(
+                f"{run.paths.root.name} is damaged, and counts as missing until its record is restored: {run.fault}"
+            )
         if run.record.ended in UNEXPLAINED:
             reasons.setdefault(plain(run.record.detail or outcome_words(run.record)), []).append(run)
     for reason, failed in sorted(reasons.items(), key=lambda item: -len(item[1]))[:MOST_REASONS]:
         first = failed[0]
         count = f"{len(failed)} runs, the first of them " if len(failed) > 1 else ""
-        say(f"{count}{first.record.competition} seed {first.record.seed}: {reason}")
-        say(f"  Its log: `mlebench runs show {first.paths.root}`")
+        log_line(f"{count}{first.record.competition} seed {first.record.seed}: {reason}")
+        log_line(f"  Its log: `mlebench runs show {first.paths.root}`")
     if len(reasons) > MOST_REASONS:
-        say(f"More reasons: `mlebench inspect failures {group.paths.root}`")
+        log_line(f"More reasons: `mlebench inspect failures {group.paths.root}`")
     if any(run.record.ended in NOT_THE_AGENTS_FAULT for failed in reasons.values() for run in failed):
-        say(f"To repeat runs that failed through no fault of the agent: {retry_command(group)}")
+        log_line(f"To repeat runs that failed through no fault of the agent: {retry_command(group)}")
 
 
 def retry_command(group: Group) -> str:

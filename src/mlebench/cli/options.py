@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from mlebench.cli.output import say
+from mlebench.cli.output import log_line
 from mlebench.cli.quantities import Positive, Size
 from mlebench.core import paths
 from mlebench.core.untrusted import LARGEST_SUBMISSION
@@ -51,7 +51,7 @@ def runs_dir_at(runs_dir: Path | None, data_dir: Path | None) -> Path:
 
 
 @dataclass
-class Places:
+class FolderOptions:
     """What a verb that has commands, or the command itself, was told about folders."""
 
     runs_dir: Path | None = None
@@ -66,13 +66,13 @@ class Places:
         return runs_dirs_at(self.runs_dir, self.data_dir)
 
 
-def places_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--runs-dir and --data-dir, before or after the name of a verb's command; the context's object is `Places`."""
+def folder_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--runs-dir and --data-dir, before or after a command's name; they are the context's `FolderOptions`."""
 
     def keep(context: click.Context, option: click.Parameter, value: Path | None) -> None:
-        places = context.ensure_object(Places)
+        folders = context.ensure_object(FolderOptions)
         if value is not None:
-            setattr(places, str(option.name), value)
+            setattr(folders, str(option.name), value)
 
     command = click.option("--data-dir", expose_value=False, callback=keep, **_DATA_DIR)(command)
     return click.option("--runs-dir", expose_value=False, callback=keep, **_RUNS_DIR)(command)
@@ -130,7 +130,7 @@ def members_of(split: str, registry: Registry) -> list[str]:
     """The competitions of a split that the registry's profile has; says how many it lacks."""
     members, known = registry.get_split(split), set(registry.list_competition_ids())
     if missing := [id for id in members if id not in known]:
-        say(
+        log_line(
             f"{len(missing)} of the {len(members)} competitions of split {split} have no profile {registry.profile} yet"
         )
     return [id for id in members if id in known]

@@ -17,7 +17,7 @@ from mlebench.core.untrusted import plain
 Item = TypeVar("Item")
 
 
-def without_braces(text: str) -> str:
+def mask_braces(text: str) -> str:
     text = text.replace("{", "(").replace("}", ")")
     return text if text.isprintable() else "".join(map(_shown, text))
 
@@ -78,7 +78,7 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-def say(text: str) -> None:
+def log_line(text: str) -> None:
     """Print a line on stderr, above any bars: click's own idea of stderr would print below them."""
     click.echo(text, file=sys.stderr)
 
@@ -102,7 +102,7 @@ def track(items: Sequence[Item], describe: Callable[[Item], str]) -> Iterator[It
 
 
 @contextmanager
-def busy(what: str) -> Iterator[None]:
+def spinner(what: str) -> Iterator[None]:
     """Show on a terminal what is taking time."""
     if not is_terminal(sys.stderr):
         yield
@@ -129,8 +129,8 @@ def amount_text(done: int, total: int | None, *, more: bool = False) -> str:
     if total is None:
         return size_text(done)
     power = _power(total)
-    places = 1 if power else 0
-    return f"{done / 1000**power:.{places}f} of {total / 1000**power:.{places}f}{'+' * more} {UNITS[power]}"
+    folders = 1 if power else 0
+    return f"{done / 1000**power:.{folders}f} of {total / 1000**power:.{folders}f}{'+' * more} {UNITS[power]}"
 
 
 def _power(size: int) -> int:

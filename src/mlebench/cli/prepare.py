@@ -24,7 +24,7 @@ from mlebench.cli.options import (
     splits_option,
     twin_options,
 )
-from mlebench.cli.output import print_table, say
+from mlebench.cli.output import log_line, print_table
 from mlebench.cli.progress import watching
 from mlebench.core.errors import PrerequisiteError
 from mlebench.registry import Registry
@@ -146,7 +146,7 @@ def _set_impossible_aside(
             competitions[id] = registry.get_competition(id)
     faults = shared_faults(list(competitions.values()), source, options)
     for fault, count in Counter(faults.values()).items():
-        say(f"{count} of {len(ids)} competitions cannot be prepared: {fault}")
+        log_line(f"{count} of {len(ids)} competitions cannot be prepared: {fault}")
     outcomes = []
     for id, fault in faults.items():
         where = competitions[id].paths
@@ -159,7 +159,7 @@ def _set_impossible_aside(
 def _say(outcome: Any, *, one_of_many: bool) -> None:
     """Report how one ended. If it is the only one, the reason for a failure comes last."""
     why = f": {_reason(outcome)}" if outcome.reason and (one_of_many or outcome.ok) else ""
-    say(f"{outcome.id}: {outcome.status}{why}")
+    log_line(f"{outcome.id}: {outcome.status}{why}")
 
 
 def _conclude(outcomes: list, data_dir: Path) -> None:

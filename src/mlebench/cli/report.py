@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from mlebench.cli.options import data_dir_option, registry_at, runs_dir_option, runs_dirs_at
-from mlebench.cli.output import folded, is_terminal, say, table_lines, track, write_output
+from mlebench.cli.output import folded, is_terminal, log_line, table_lines, track, write_output
 from mlebench.cli.quantities import Positive
 from mlebench.core import paths
-from mlebench.report.model import SPLITS
+from mlebench.report.types import SPLITS
 
 if TYPE_CHECKING:
     from mlebench.report.render import Table
@@ -93,13 +93,13 @@ def _newest(runs_dirs: tuple[Path, ...]) -> str:
     """The folder of the newest run group; says which one it is."""
     from mlebench.records.run_groups import newest_group
 
-    group = newest_group(*runs_dirs, on_fault=say)
+    group = newest_group(*runs_dirs, on_fault=log_line)
     if group is None:
         raise click.UsageError(
             f"name a run group, a bundle, a grading report or an experiment: "
             f"there is no run group in {' or '.join(map(str, runs_dirs))}"
         )
-    say(f"The newest run group: {group.paths.root}")
+    log_line(f"The newest run group: {group.paths.root}")
     return str(group.paths.root)
 
 
@@ -114,7 +114,7 @@ def _show(made: "Standings", form: str, output: Path | None) -> None:
     else:
         write_output(output, text)
     for note in render.notes(made):
-        say(note)
+        log_line(note)
 
 
 def _plain(tables: "list[Table]", width: int | None) -> str:

@@ -22,7 +22,7 @@ from mlebench.cli.options import (
     runs_dirs_at,
     splits_option,
 )
-from mlebench.cli.output import say, track
+from mlebench.cli.output import log_line, track
 from mlebench.cli.quantities import Duration, Positive, Size
 from mlebench.core.errors import StorageError
 from mlebench.core.outcomes import NOT_THE_AGENTS_FAULT, RETRIES, UNGRADED_STATUSES
@@ -270,7 +270,7 @@ def _warn_of_other_files(folder: Path | None, sha256: str | None) -> None:
     from mlebench.run.knowledge import identity
 
     if folder and sha256 and folder.is_dir() and identity(folder) != sha256:
-        say(f"Warning: the files in {folder} are not those that the earlier runs were given as --knowledge.")
+        log_line(f"Warning: the files in {folder} are not those that the earlier runs were given as --knowledge.")
 
 
 class _RunProgress(Progress):
@@ -287,7 +287,7 @@ class _RunProgress(Progress):
     def started(self, group: Group) -> None:
         self.group = group
         if self._is_new:
-            say(f"Run group {group.paths.root}")
+            log_line(f"Run group {group.paths.root}")
         if self._bundle:
             _say_what_differs(group, self._bundle)
         _say_sandbox(group.record)
@@ -302,27 +302,31 @@ def _say_what_differs(group: Group, bundle: "Bundle") -> None:
     from mlebench.bundles.again import differences
 
     if model := group.record.model:
-        say(f"Model: {', '.join(model.models)} at {model.endpoint}, budget of a run: {model.budget or 'none'}")
+        log_line(f"Model: {', '.join(model.models)} at {model.endpoint}, budget of a run: {model.budget or 'none'}")
     for difference in differences(bundle, group.record):
-        say(f"Differs from the bundle: {difference}")
+        log_line(f"Differs from the bundle: {difference}")
 
 
 def _say_sandbox(record: GroupRecord) -> None:
     """Say which sandbox was chosen, whether it is sealed, and what of the agent it does not use."""
-    from mlebench.run.model import unsealed_by
+    from mlebench.run.model_usage import unsealed_by
 
     reasons = unsealed_by(record)
     seal = f"not sealed: {', '.join(reasons)}" if reasons else "sealed"
-    say(f"Sandbox: {record.sandbox}, {seal}")
+    log_line(f"Sandbox: {record.sandbox}, {seal}")
     sandbox = None if record.agent.host_only else sandbox_named(record.sandbox)
     if sandbox and not sandbox.is_isolated:
-        say(f"Warning: {sandbox.noun} isolates nothing. The agent can read the answers; these runs count as unsealed.")
+        log_line(
+            f"Warning: {sandbox.noun} isolates nothing. The agent can read the answers; these runs count as unsealed."
+        )
     if record.network == "full":
-        say("Warning: the network is open. The agent can reach the competition's solutions; these runs are unsealed.")
+        log_line(
+            "Warning: the network is open. The agent can reach the competition's solutions; these runs are unsealed."
+        )
     if record.runs_per_gpu > 1:
-        say(f"Up to {record.runs_per_gpu} runs share a GPU, and each of them can take all of its memory.")
+        log_line(f"Up to {record.runs_per_gpu} runs share a GPU, and each of them can take all of its memory.")
     if record.agent.dockerfile and sandbox and not sandbox.runs_images:
-        say(
+        log_line(
             f"The agent's Dockerfile is not used by {sandbox.name}: the agent gets this machine's programs and the "
             f"packages of its `requirements`, if it names any; `--sandbox docker` uses its image."
         )
@@ -342,7 +346,7 @@ def _report(progress: _RunProgress, act: Callable[[], Group]) -> None:
     except StorageError as error:
         if progress.group is None:
             raise
-        say(str(error))
+        log_line(str(error))
     if progress.group is None:
         raise KeyboardInterrupt  # before anything was planned
     group = Group.read(progress.group.paths.root)
@@ -351,16 +355,16 @@ def _report(progress: _RunProgress, act: Callable[[], Group]) -> None:
     say_why(group, runs)
     _say_unstored(runs)
     if stop:
-        say(f"{stop} `mlebench run --resume {group.paths.root}` continues it.")
+        log_line(f"{stop} `mlebench run --resume {group.paths.root}` continues it.")
         sys.exit(INTERRUPTED)
     report = finished_report(group, runs)
     if report is None:
         for host, reason in stopped_hosts(group.paths).items():
-            say(f"{stop_line(host, reason)}. Mend that host; resuming lets it try again.")
+            log_line(f"{stop_line(host, reason)}. Mend that host; resuming lets it try again.")
         if left := unfinished(group):
-            say(f"{len(left)} runs have not ended. `mlebench run --resume {group.paths.root}` continues them.")
+            log_line(f"{len(left)} runs have not ended. `mlebench run --resume {group.paths.root}` continues them.")
         sys.exit(FAILED)
-    say(f"Grading report: {report}")
+    log_line(f"Grading report: {report}")
     if _say_ungraded(group, runs) or any(run.fault or run.record.ended in NOT_THE_AGENTS_FAULT for run in runs):
         sys.exit(FAILED)
 
@@ -370,9 +374,9 @@ def _say_ungraded(group: Group, runs: Sequence[Run]) -> bool:
     reports = {run.paths.root.name: run.record.report for run in runs if run.record.report}
     ungraded = {name: report for name, report in reports.items() if report.status in UNGRADED_STATUSES}
     for name, report in ungraded.items():
-        say(f"{name} was not graded: {report.reason}")
+        log_line(f"{name} was not graded: {report.reason}")
     if ungraded:
-        say(f"`mlebench grade {group.paths.root}` grades the submissions again.")
+        log_line(f"`mlebench grade {group.paths.root}` grades the submissions again.")
     return bool(ungraded)
 
 
@@ -381,5 +385,7 @@ def _say_unstored(runs: Sequence[Run]) -> None:
 
     for ended in runs:
         if ended.state != RUNNING and (work := unstored_result(ended)):  # otherwise, another process may be storing it
-            say(f"{ended.paths.root.name}: the agent has ended, but its result is not stored. It is kept in {work}")
-            say("If the disk is full, free some space before you resume.")
+            log_line(
+                f"{ended.paths.root.name}: the agent has ended, but its result is not stored. It is kept in {work}"
+            )
+            log_line("If the disk is full, free some space before you resume.")

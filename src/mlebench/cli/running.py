@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mlebench.cli.codes import FAILED, USAGE
-from mlebench.cli.output import say, without_braces
+from mlebench.cli.output import log_line, mask_braces
 from mlebench.core.errors import PrerequisiteError, RequestError, UnknownCompetitionError, UnknownSplitError
 
 
@@ -28,7 +28,7 @@ class _WithoutBraces(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        return without_braces(super().format(record))
+        return mask_braces(super().format(record))
 
 
 def run_verb(command: click.Command, verb: str, arguments: list[str]) -> None:
@@ -60,7 +60,7 @@ def _show(error: click.ClickException) -> None:
         return
     message = error.format_message()
     end = "" if message.endswith((".", "?", "?)")) else "."
-    say(f"Error: {message}{end} See `{error.ctx.command_path} --help`.")
+    log_line(f"Error: {message}{end} See `{error.ctx.command_path} --help`.")
 
 
 class Failures:
@@ -77,7 +77,7 @@ class Failures:
             yield
         except PrerequisiteError as error:
             self._errors.append(error)
-            say(f"{item}: failed")
+            log_line(f"{item}: failed")
 
     def finish(self) -> None:
         if not self._errors:

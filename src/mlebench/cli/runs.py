@@ -11,8 +11,8 @@ import click
 
 from mlebench.cli.executor_options import executor_options
 from mlebench.cli.groups import VerbGroup, refuse_json_before
-from mlebench.cli.options import Places, json_option, output_option, places_options
-from mlebench.cli.output import duration_text, print_json, print_table, say, size_text, write_output
+from mlebench.cli.options import FolderOptions, folder_options, json_option, output_option
+from mlebench.cli.output import duration_text, log_line, print_json, print_table, size_text, write_output
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import LFS_POINTER, is_lfs_pointer
 from mlebench.core.untrusted import UntrustedFileError, open_untrusted, plain
@@ -29,7 +29,7 @@ ANY_SIZE = 1 << 62  # bytes: only the end of a log is read
 
 @click.group(invoke_without_command=True, cls=VerbGroup)
 @json_option
-@places_options
+@folder_options
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:
     """List run groups; `mlebench runs list GROUP` lists the runs of one."""
@@ -41,14 +41,14 @@ def command(context: click.Context, as_json: bool) -> None:
 @command.command("list")
 @click.argument("group")
 @json_option
-@places_options
+@folder_options
 @click.pass_obj
-def list_runs(places: Places, group: str, as_json: bool) -> None:
+def list_runs(folders: FolderOptions, group: str, as_json: bool) -> None:
     """List the runs of a group."""
     from mlebench.cli.live import print_runs
     from mlebench.records.run_groups import find_group
 
-    found = find_group(group, *places.runs_dirs)
+    found = find_group(group, *folders.runs_dirs)
     if as_json:
         print_json([run.record.to_dict() | {"state": run.state} for run in found.runs()])
     else:
@@ -67,13 +67,13 @@ def list_runs(places: Places, group: str, as_json: bool) -> None:
     type=click.IntRange(0),
     help="How many lines to show: of the log's end (default 10) or, with --story, of each text (default 12).",
 )
-@places_options
+@folder_options
 @click.pass_obj
-def show(places: Places, run: str, as_json: bool, as_story: bool, lines: int | None) -> None:
+def show(folders: FolderOptions, run: str, as_json: bool, as_story: bool, lines: int | None) -> None:
     """Show what is known about a run, named by its folder, its id or GROUP/RUN."""
     from mlebench.records.run_groups import Group
 
-    found = _find_run(run, *places.runs_dirs)
+    found = _find_run(run, *folders.runs_dirs)
     if as_story:
         _tell_story(found, as_json, lines)
         return
@@ -87,15 +87,15 @@ def show(places: Places, run: str, as_json: bool, as_story: bool, lines: int | N
 @command.command()
 @click.argument("group")
 @executor_options
-@places_options
+@folder_options
 @click.pass_obj
-def cancel(places: Places, group: str, **options: Any) -> None:
+def cancel(folders: FolderOptions, group: str, **options: Any) -> None:
     """Cancel a group: its runs in progress end, and none is started until `mlebench run --resume GROUP`."""
     from mlebench.records.run_groups import counts, find_group, require_ours
     from mlebench.run.group import cancel as cancel_group
     from mlebench.run.schedulers import choose_executor, is_reachable, scheduler_for
 
-    found = find_group(group, *places.runs_dirs)
+    found = find_group(group, *folders.runs_dirs)
     require_ours(found)
     executor_config = choose_executor(**options, recorded=found.record.executor)
     cancel_group(found)  # first: commands that watch the group must not submit again what its scheduler drops
@@ -104,7 +104,7 @@ def cancel(places: Places, group: str, **options: Any) -> None:
         what = f"Cancelled {count} runs at {executor_config.name}."
     else:
         what = f"Cancelled: {counts(found)['running']} runs in progress end within seconds."
-    say(f"{what} `mlebench run --resume {found.paths.root}` continues them.")
+    log_line(f"{what} `mlebench run --resume {found.paths.root}` continues them.")
 
 
 @command.command()
@@ -112,14 +112,14 @@ def cancel(places: Places, group: str, **options: Any) -> None:
 @click.option("--rel-log-path", default="logs/agent.log", show_default=True, help="Path of the log in a run's folder.")
 @click.option("--rel-code-path", default="code/train.py", show_default=True, help="Path of the code in a run's folder.")
 @output_option
-@places_options
+@folder_options
 @click.pass_obj
-def submission(places: Places, group: str, rel_log_path: str, rel_code_path: str, output: Path | None) -> None:
+def submission(folders: FolderOptions, group: str, rel_log_path: str, rel_code_path: str, output: Path | None) -> None:
     """Write the JSON lines that `mlebench grade --submission` reads."""
     from mlebench.records.run_groups import find_group
     from mlebench.run.group import submission_lines
 
-    lines = submission_lines(find_group(group, *places.runs_dirs), rel_log_path, rel_code_path)
+    lines = submission_lines(find_group(group, *folders.runs_dirs), rel_log_path, rel_code_path)
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
     if output is None:
         click.echo(text, nl=False)
@@ -131,7 +131,7 @@ def _list_groups(runs_dir: Path, *more: Path, as_json: bool) -> None:
     from mlebench.records.run_groups import counts, groups_in
 
     rows = []
-    for group in groups_in(runs_dir, say):
+    for group in groups_in(runs_dir, log_line):
         count = counts(group)
         who = {"group": group.record.id, "agent": group.record.agent.name}
         rows.append({**who, **count, "data": _data(group), "origin": group.record.origin})
@@ -141,12 +141,12 @@ def _list_groups(runs_dir: Path, *more: Path, as_json: bool) -> None:
         header = [name for name in rows[0] if name != "origin" or any(row["origin"] for row in rows)]
         print_table(header, [[row[name] for name in header] for row in rows])
     if not rows:
-        say(f"There are no run groups in {runs_dir}.")
+        log_line(f"There are no run groups in {runs_dir}.")
         _say_where_reports_are(runs_dir)
         for folder in more:
             if count := len(groups_in(folder)):
                 there, them = ("is 1", "it") if count == 1 else (f"are {count}", "them")
-                say(f"There {there} in {folder}: `mlebench runs --runs-dir {folder}` lists {them}.")
+                log_line(f"There {there} in {folder}: `mlebench runs --runs-dir {folder}` lists {them}.")
 
 
 def _say_where_reports_are(runs_dir: Path) -> None:
@@ -156,23 +156,23 @@ def _say_where_reports_are(runs_dir: Path) -> None:
     if not runs_dir.is_dir():
         return
     if newest_report(runs_dir):
-        say(f"It holds grading reports: `mlebench report {runs_dir}` shows them.")
+        log_line(f"It holds grading reports: `mlebench report {runs_dir}` shows them.")
     elif with_reports := [folder for folder in sorted(runs_dir.iterdir()) if folder.is_dir() and newest_report(folder)]:
         many = "a subfolder" if len(with_reports) == 1 else f"{len(with_reports)} subfolders"
-        say(f"It has grading reports in {many}: `mlebench report {with_reports[-1]}` shows those of one.")
+        log_line(f"It has grading reports in {many}: `mlebench report {with_reports[-1]}` shows those of one.")
 
 
 def _say_what_stops(group: "Group") -> None:
     from mlebench.run.hosts import stop_line, stopped_hosts
 
     if group.record.origin:
-        say(f"This group was {group.record.origin_words}: seeds, times and how agents ended are unknown.")
+        log_line(f"This group was {group.record.origin_words}: seeds, times and how agents ended are unknown.")
     if fault := group.report_fault():
-        say(f"Its runs have no scores: {fault}.")
+        log_line(f"Its runs have no scores: {fault}.")
     if group.paths.cancelled.exists():
-        say(f"The group was cancelled. `mlebench run --resume {group.paths.root}` continues it.")
+        log_line(f"The group was cancelled. `mlebench run --resume {group.paths.root}` continues it.")
     for host, reason in stopped_hosts(group.paths).items():
-        say(f"{stop_line(host, plain(reason))}.")
+        log_line(f"{stop_line(host, plain(reason))}.")
 
 
 def _data(group: "Group") -> str:
@@ -230,7 +230,7 @@ def _tell_story(run: "Run", as_json: bool, lines: int | None) -> None:
 def _tell(group: "Group", run: "Run") -> None:
     from mlebench.cli.live import medal_text
     from mlebench.records.conditions import options_text
-    from mlebench.run.model import outcome_words
+    from mlebench.run.model_usage import outcome_words
 
     record, conditions, report = run.record, run.record.conditions, run.record.report
     _line("run", record.run_id)

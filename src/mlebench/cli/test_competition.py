@@ -9,7 +9,7 @@ import click
 
 from mlebench.cli.codes import FAILED
 from mlebench.cli.options import json_option, profile_option
-from mlebench.cli.output import busy, print_json
+from mlebench.cli.output import print_json, spinner
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.registry import Registry
@@ -57,7 +57,7 @@ def command(competition: str, golden: Path | None, as_json: bool, profile: str) 
 
 
 def _next(outcomes: Any) -> "Outcome | None":
-    with busy("checking"):
+    with spinner("checking"):
         return next(outcomes, None)
 
 

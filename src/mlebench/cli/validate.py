@@ -9,7 +9,7 @@ import click
 
 from mlebench.cli.codes import FAILED
 from mlebench.cli.options import data_dir_option, profile_option, registry_at
-from mlebench.cli.output import busy, print_json
+from mlebench.cli.output import print_json, spinner
 from mlebench.cli.quantities import Size
 from mlebench.core.errors import CompetitionError, NotPreparedError
 from mlebench.core.untrusted import LARGEST_SUBMISSION
@@ -113,7 +113,7 @@ def _check(submission: Path, competition: "Competition", limit: int) -> None:
     from mlebench.validate import CheckFailedError, validate_format
 
     try:
-        with busy(f"checking {submission.name}"):
+        with spinner(f"checking {submission.name}"):
             valid, message = validate_format(submission, competition, limit)
     except CheckFailedError as error:
         if isinstance(error.__cause__, CompetitionError):

@@ -6,7 +6,7 @@ import click
 
 from mlebench.cli.codes import FAILED
 from mlebench.cli.options import data_dir_option, profile_option, registry_at
-from mlebench.cli.output import print_table, say, track
+from mlebench.cli.output import log_line, print_table, track
 from mlebench.cli.running import Failures
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.os_errors import disk_errors
@@ -41,7 +41,7 @@ def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None
             found = verify(registry.get_competition(id), deep=deep, adopt=adopt, processes=cpu_count())
             rows += [(id, _printable(difference.file), difference.fault) for difference in found]
             verdict = _verdict(len({difference.file for difference in found}))
-            say(f"{id}: {verdict}{_advice(registry.get_competition(id), differs=bool(found))}")
+            log_line(f"{id}: {verdict}{_advice(registry.get_competition(id), differs=bool(found))}")
     if rows:
         print_table(["competition", "file", "what is wrong"], rows)
     failures.finish()

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from mlebench.cli.options import data_dir_option, registry_at, runs_dir_option, runs_dirs_at
-from mlebench.cli.output import say
+from mlebench.cli.output import log_line
 
 PORT = 8765
 
@@ -44,9 +44,9 @@ def command(named: tuple[str, ...], port: int, host: str | None, runs_dir: Path 
     with listening(host or LOOPBACK, (port,), None) as sockets:
         number = sockets[0].getsockname()[1]
         if host:
-            say("Anyone who can reach this address can read these runs: their logs, code and submissions.")
+            log_line("Anyone who can reach this address can read these runs: their logs, code and submissions.")
         click.echo(f"http://{host or LOOPBACK}:{number}/")
-        say("Press Ctrl-C to stop.")
+        log_line("Press Ctrl-C to stop.")
         serve(app, sockets)
 
 

@@ -19,7 +19,7 @@ from mlebench.gateway.estimate import Need, need_of
 from mlebench.gateway.outage import BUDGET, PATIENCE, TIMEOUT, Outage, Outages
 from mlebench.gateway.policy import Checked, RefusedError
 from mlebench.gateway.trace import Trace
-from mlebench.gateway.upstream import Exchange, Timing, Upstream, is_telling
+from mlebench.gateway.upstream import Exchange, Timing, Upstream, is_redactable
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Gateway:
         self._token = token.encode()
         self.ledger = Ledger(access, use)
         self.outages = Outages()
-        self.trace = Trace(trace, hide=key if is_telling(key) else None)
+        self.trace = Trace(trace, hide=key if is_redactable(key) else None)
         self.upstream = Upstream(access, key, timing, time.monotonic() + seconds)
         self._calls: set[asyncio.Task[None]] = set()
         self._memory = Memory()

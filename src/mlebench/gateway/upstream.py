@@ -105,7 +105,7 @@ class FailedError(Exception):
         self.status, self.kind = status, kind
 
 
-def is_telling(key: str | None) -> bool:
+def is_redactable(key: str | None) -> bool:
     """Whether a key is unlikely to occur elsewhere by chance; `EMPTY` and the like mean no key."""
     return key is not None and len(key) >= 12
 
@@ -114,7 +114,7 @@ class Upstream:
     def __init__(self, access: ModelAccess, key: str | None, timing: Timing, deadline: float):
         self._access, self._key, self._timing, self._deadline = access, key, timing, deadline
         self._client = Client(access.endpoint, timing.connect, timing.idle)
-        self._hide = hiding(key if is_telling(key) else None)
+        self._hide = hiding(key if is_redactable(key) else None)
         self.turns = Turns()
 
     async def close(self) -> None:

@@ -14,7 +14,7 @@ from mlebench.core.os_errors import reason_of
 from mlebench.core.outcomes import UNGRADED_STATUSES
 from mlebench.core.paths import grading_report, timestamp
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
-from mlebench.grade.row import Job, Unjudged
+from mlebench.grade.row import Job, Ungraded
 from mlebench.grade.worker import Workers
 from mlebench.registry import Registry
 from mlebench.registry import registry as default_registry
@@ -95,11 +95,11 @@ def grade_entries(
             if not entry.fault
         }
         for entry in track(entries):
-            outcome = Unjudged("bad_entry", entry.fault) if entry.fault else waiting[entry].result()
+            outcome = Ungraded("bad_entry", entry.fault) if entry.fault else waiting[entry].result()
             if entry.line in earlier and outcome.status in UNGRADED_STATUSES:
                 reports.append(earlier[entry.line])
-                outcome = Unjudged(outcome.status, outcome.reason or "")
-            if isinstance(outcome, Unjudged):
+                outcome = Ungraded(outcome.status, outcome.reason or "")
+            if isinstance(outcome, Ungraded):
                 logger.error("%s, line %d: %s", source, entry.line, outcome.reason)
                 unjudged.append(outcome.to_dict(entry.line, entry.competition_id))
             else:

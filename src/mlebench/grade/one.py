@@ -49,7 +49,7 @@ class Verdict(NamedTuple):
 
 
 def graded_report(
-    report: CompetitionReport, competition: Competition, *, limit: int, log_otherwise: Path | None, interval: bool
+    report: CompetitionReport, competition: Competition, *, limit: int, fallback_log_dir: Path | None, interval: bool
 ) -> CompetitionReport:
     """Grade the submission of `report` and return the completed report; a MemoryError is left to the caller."""
     path = Path(report.submission_path)
@@ -57,7 +57,7 @@ def graded_report(
     competition.grader.require_packages()
     report = with_verdict(with_data(report, competition), _verdict(path, competition, limit, interval))
     report = _with_standing(report, competition)
-    log_grade(report, competition, log_otherwise)
+    log_grade(report, competition, fallback_log_dir)
     return report
 
 

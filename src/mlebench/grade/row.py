@@ -38,12 +38,12 @@ class Job(NamedTuple):
     competition_id: str
     path: str
     limits: Limits = DEFAULT_LIMITS
-    log_otherwise: Path | None = None
+    fallback_log_dir: Path | None = None
     run: RunInfo | None = None
     interval: bool = False
 
 
-class Unjudged(NamedTuple):
+class Ungraded(NamedTuple):
     """A row without a report: `bad_entry`, or `unknown_competition`."""
 
     status: str
@@ -53,7 +53,7 @@ class Unjudged(NamedTuple):
         return {"line": line, "competition_id": competition_id, **self._asdict()}
 
 
-def grade_row(job: Job) -> CompetitionReport | Unjudged:
+def grade_row(job: Job) -> CompetitionReport | Ungraded:
     """The caller decides what a MemoryError means."""
     path = Path(job.path)
     try:
@@ -63,10 +63,10 @@ def grade_row(job: Job) -> CompetitionReport | Unjudged:
         return _unknown(error)
     try:
         return graded_report(
-            blank, competition, limit=job.limits.size, log_otherwise=job.log_otherwise, interval=job.interval
+            blank, competition, limit=job.limits.size, fallback_log_dir=job.fallback_log_dir, interval=job.interval
         )
     except UnreadableSubmissionError as error:
-        return Unjudged("bad_entry", str(error))
+        return Ungraded("bad_entry", str(error))
     except PrerequisiteError as error:
         logger.error("%s", error)
         return with_verdict(blank, Verdict("not_prepared", reason=str(error)))
@@ -83,7 +83,7 @@ def gold_cost(competition: Competition) -> GoldCost | None:
     return measure_gold(competition)
 
 
-def dead_row(job: Job, verdict: Verdict) -> CompetitionReport | Unjudged:
+def dead_row(job: Job, verdict: Verdict) -> CompetitionReport | Ungraded:
     """A row whose process died or was ended. The answers may have been looked at, so this is logged as a grade."""
     try:
         competition = job.registry.get_competition(job.competition_id)
@@ -91,10 +91,10 @@ def dead_row(job: Job, verdict: Verdict) -> CompetitionReport | Unjudged:
     except (PrerequisiteError, OSError) as error:
         return _unknown(error)
     report = with_verdict(report, verdict)
-    log_grade(report, competition, job.log_otherwise)
+    log_grade(report, competition, job.fallback_log_dir)
     return report
 
 
-def _unknown(error: PrerequisiteError | OSError) -> Unjudged:
+def _unknown(error: PrerequisiteError | OSError) -> Ungraded:
     """There is no such competition, or its folder cannot be read."""
-    return Unjudged("unknown_competition", (isinstance(error, OSError) and explanation(error)) or str(error))
+    return Ungraded("unknown_competition", (isinstance(error, OSError) and explanation(error)) or str(error))

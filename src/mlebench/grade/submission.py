@@ -9,7 +9,7 @@ from mlebench.core.untrusted import LARGEST_SUBMISSION
 from mlebench.grade.limits import Limits
 from mlebench.grade.log import log_grade
 from mlebench.grade.one import Verdict, graded_report, ungraded_report, with_data, with_verdict
-from mlebench.grade.row import Job, OneCompetition, Unjudged
+from mlebench.grade.row import Job, OneCompetition, Ungraded
 from mlebench.grade.worker import OUT_OF_MEMORY, grade_isolated
 from mlebench.registry import Competition, competition_of
 from mlebench.scoring import CompetitionReport, RunInfo
@@ -23,7 +23,7 @@ def grade_csv(
     run: RunInfo | None = None,
     *,
     limit: int = LARGEST_SUBMISSION,
-    log_otherwise: Path | None = None,
+    fallback_log_dir: Path | None = None,
     interval: bool = False,
     limits: Limits | None = None,
 ) -> CompetitionReport:
@@ -31,7 +31,7 @@ def grade_csv(
 
     A competition may be given by its id; its data is then in the default data directory.
     A submission of more than `limit` bytes is not read. The grade is logged in the data directory, or else in the
-    folder `log_otherwise`. With `interval`, test rows are resampled many times to show how certain the score is.
+    folder `fallback_log_dir`. With `interval`, test rows are resampled many times to show how certain the score is.
     With `limits`, a submission is graded in a process of its own and is invalid if that takes far more time or memory
     than grading the gold submission; limits of your own may be lower.
     """
@@ -44,25 +44,25 @@ def grade_csv(
             competition.id,
             str(path),
             limits._replace(size=size),
-            log_otherwise,
+            fallback_log_dir,
             run,
             interval,
         )
         return _graded_isolated(job)
     report = ungraded_report(path, competition, run)
     try:
-        return graded_report(report, competition, limit=limit, log_otherwise=log_otherwise, interval=interval)
+        return graded_report(report, competition, limit=limit, fallback_log_dir=fallback_log_dir, interval=interval)
     except MemoryError:
         logger.error("There was not enough memory to grade %s", path)
         report = with_verdict(with_data(report, competition), Verdict(GRADER_ERROR, reason=OUT_OF_MEMORY))
-        log_grade(report, competition, log_otherwise)
+        log_grade(report, competition, fallback_log_dir)
         return report
 
 
 def _graded_isolated(job: Job) -> CompetitionReport:
     """Raises what grading in this process would raise."""
     outcome = grade_isolated(job)
-    if isinstance(outcome, Unjudged):
+    if isinstance(outcome, Ungraded):
         kind = UnreadableSubmissionError if outcome.status == "bad_entry" else PrerequisiteError
         raise kind(outcome.reason)
     if outcome.status == NOT_PREPARED:

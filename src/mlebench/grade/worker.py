@@ -18,7 +18,7 @@ from mlebench.data.gold import data_stamp, keep_cost, recorded_cost
 from mlebench.grade.hashing import HashedStream
 from mlebench.grade.limits import Allowance, size_of
 from mlebench.grade.one import Verdict
-from mlebench.grade.row import Job, Unjudged, dead_row, gold_cost, grade_row
+from mlebench.grade.row import Job, Ungraded, dead_row, gold_cost, grade_row
 from mlebench.records.data import GoldCost
 from mlebench.registry import Competition
 from mlebench.scoring import CompetitionReport
@@ -37,18 +37,18 @@ _measuring: dict[str, Lock] = {}
 class Workers(Calls):
     """Grade rows, several at a time; at the end of the block, unfinished work is no longer wanted."""
 
-    def grade(self, job: Job) -> Future[CompetitionReport | Unjudged]:
+    def grade(self, job: Job) -> Future[CompetitionReport | Ungraded]:
         return self.submit(_grade, job)
 
 
-def _grade(job: Job) -> CompetitionReport | Unjudged:
+def _grade(job: Job) -> CompetitionReport | Ungraded:
     try:
         return grade_isolated(job)
     except OSError as error:
         return dead_row(job, Verdict(GRADER_ERROR, reason=f"no process can be started: {reason_of(error)}"))
 
 
-def grade_isolated(job: Job) -> CompetitionReport | Unjudged:
+def grade_isolated(job: Job) -> CompetitionReport | Ungraded:
     """Grade a row in its own process; OSError if none can be started, and an outcome whatever else goes wrong."""
     competition, cost = _known(job)
     allowed = Allowance.for_size(size_of(job.path), cost, interval=job.interval)

@@ -25,10 +25,10 @@ from mlebench.records.reference_groups import is_reference_group
 from mlebench.records.report import Report
 from mlebench.records.run_groups import Group, Run, find_group, without_garbage_collection
 from mlebench.records.snapshots import SnapshotScore, read_snapshot_scores
-from mlebench.report.boards import Boards
-from mlebench.report.found import told_of
-from mlebench.report.model import TWIN, Entry, Outcome, Reading
-from mlebench.report.spent import usage_of
+from mlebench.report.competition_lookup import CompetitionLookup
+from mlebench.report.finding_counts import summarize_findings
+from mlebench.report.types import TWIN, Entry, Outcome, ReportedRun
+from mlebench.report.usage import usage_of
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class _Source:
     """Runs of one agent from one input."""
 
     agent: str
-    readings: list[Reading]
+    reported_runs: list[ReportedRun]
     record: GroupRecord | None = None  # of a run group that states its conditions
     apart: str | None = None  # the bundle or group whose runs are pooled with no others
     bundled: bool = False
@@ -66,21 +66,21 @@ class _Pool:
         return Conditions([source.record for source in self.sources if source.record])
 
     @cached_property
-    def readings(self) -> list[Reading]:
-        return [reading for source in self.sources for reading in source.readings]
+    def reported_runs(self) -> list[ReportedRun]:
+        return [reported for source in self.sources for reported in source.reported_runs]
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(reading.where for reading in self.readings))
+        return tuple(dict.fromkeys(reported.where for reported in self.reported_runs))
 
-    def entry(self, name: str, label: Label, boards: Boards) -> Entry:
+    def entry(self, name: str, label: Label, boards: CompetitionLookup) -> Entry:
         seconds = self.conditions.values["time_limit"]
         return Entry(
             agent=name,
             name=self.agent,
             label=label,
             inputs=self.inputs,
-            outcomes=tuple(_outcome(reading, seed, boards) for seed, reading in _numbered(self.readings)),
+            outcomes=tuple(_outcome(reported, seed, boards) for seed, reported in _numbered(self.reported_runs)),
             model=self.conditions.values["model"],
             hours_limit=seconds / 3600 if seconds else None,
             conditions=self.conditions,
@@ -148,7 +148,7 @@ class Inputs:
         for graded in {grading for report in reports for grading in _graded(report)}:
             self._refuse_again(graded, f"the report on {graded[0]} of {graded[2]}", str(path))
         for report in reports:
-            self._take(_Source(_printable(name or report.agent or UNNAMED), [_reading_of_report(report, path)]))
+            self._take(_Source(_printable(name or report.agent or UNNAMED), [_run_of_report(report, path)]))
 
     def add_bundle(self, path: Path) -> None:
         """Add a stranger's runs as a separate entry, which says whether they were graded again here."""
@@ -163,11 +163,11 @@ class Inputs:
             self.groups.append(group)
         record = group.record
         with without_garbage_collection():
-            readings = [
-                _reading_of_run(run, group, bundle.findings[run.record.run_id] if bundle else read_findings(run))
+            reported_runs = [
+                _reported_run(run, group, bundle.findings[run.record.run_id] if bundle else read_findings(run))
                 for run in group.runs()
             ]
-        source = _Source(_printable(name or record.agent.name), readings)
+        source = _Source(_printable(name or record.agent.name), reported_runs)
         if bundle:
             source = replace(source, apart=bundle.sha256, bundled=True)
         if record.origin is None:
@@ -191,20 +191,20 @@ class Inputs:
             else:
                 raise PrerequisiteError(f"{folder} is not a run group and holds no grading report: see --runs-dir")
 
-    def entries(self, boards: Boards) -> list[Entry]:
+    def entries(self, boards: CompetitionLookup) -> list[Entry]:
         pools = _pools(self._sources)
         labels_of = _labels(pools)
         names = _names(pools, labels_of)
         return [pool.entry(name, label, boards) for pool, name, label in zip(pools, names, labels_of, strict=True)]
 
-    def readings(self) -> list[Reading]:
-        return [reading for source in self._sources for reading in source.readings]
+    def reported_runs(self) -> list[ReportedRun]:
+        return [reported for source in self._sources for reported in source.reported_runs]
 
     def _take(self, source: _Source) -> None:
-        for reading in source.readings:
-            if run_id := reading.facts.get("run_id"):
-                self._refuse_again(run_id, f"run {run_id}", reading.where)
-        if source.readings:
+        for reported in source.reported_runs:
+            if run_id := reported.facts.get("run_id"):
+                self._refuse_again(run_id, f"run {run_id}", reported.where)
+        if source.reported_runs:
             self._sources.append(source)
 
     def _refuse_again(self, what: Any, name: str, where: str) -> None:
@@ -267,20 +267,20 @@ def groups_of_experiment(id: str, table: Path) -> list[str]:
     return found
 
 
-def one_kind(readings: Sequence[Reading]) -> tuple[str, str]:
+def one_kind(reported_runs: Sequence[ReportedRun]) -> tuple[str, str]:
     """The profile of all runs and the kind of their data: `twin`, `real` or `unknown`; refuses to mix them."""
-    _refuse_mix("profiles", {reading.profile: reading.where for reading in readings})
-    telling = [reading for reading in readings if not _tells_no_source(reading)] or readings
-    twins = {"twins" if reading.source == TWIN else "real data": reading.where for reading in telling}
+    _refuse_mix("profiles", {reported.profile: reported.where for reported in reported_runs})
+    telling = [reported for reported in reported_runs if not _tells_no_source(reported)] or reported_runs
+    twins = {"twins" if reported.source == TWIN else "real data": reported.where for reported in telling}
     _refuse_mix("twins and real data:", twins)
-    sources = {reading.source for reading in telling}
+    sources = {reported.source for reported in telling}
     kind = TWIN if TWIN in sources else "unknown" if "unknown" in sources else "real"
-    return readings[0].profile, kind
+    return reported_runs[0].profile, kind
 
 
-def _tells_no_source(reading: Reading) -> bool:
+def _tells_no_source(reported: ReportedRun) -> bool:
     """Whether nothing was graded in a report, so that it need not name its data."""
-    return reading.source == "unknown" and (reading.report is None or reading.report.score is None)
+    return reported.source == "unknown" and (reported.report is None or reported.report.score is None)
 
 
 def _refuse_mix(what: str, places: dict[str, str]) -> None:
@@ -289,8 +289,8 @@ def _refuse_mix(what: str, places: dict[str, str]) -> None:
         raise PrerequisiteError(f"standings never mix {what} {found}; report on them separately")
 
 
-def _reading_of_report(report: Report, path: Path) -> Reading:
-    return Reading(
+def _run_of_report(report: Report, path: Path) -> ReportedRun:
+    return ReportedRun(
         competition=report.competition_id,
         where=str(path),
         profile=report.profile or paths.PROFILES[0],
@@ -312,12 +312,12 @@ def _fault(report: Report) -> str | None:
     return report.status if report.status in UNGRADED_STATUSES else None
 
 
-def _reading_of_run(run: Run, group: Group, found: Iterable[Findings]) -> Reading:
+def _reported_run(run: Run, group: Group, found: Iterable[Findings]) -> ReportedRun:
     record = run.record
     report = record.report if record.is_final else None
     source = "unknown" if group.record.twin is None else "real"
     missing = None if report else (record.ended or "not graded" if record.is_final else run.state)
-    return Reading(
+    return ReportedRun(
         competition=record.competition,
         where=group.record.id,
         profile=group.record.profile,
@@ -334,7 +334,7 @@ def _reading_of_run(run: Run, group: Group, found: Iterable[Findings]) -> Readin
             "rerolls": record.rerolls,
             "sealed": record.conditions.sealed,
             **usage_of(record.model),
-            "findings": told_of(found) or None,
+            "findings": summarize_findings(found) or None,
             "over_time": _snapshot_scores(run) if record.is_final else None,
         },
     )
@@ -348,7 +348,7 @@ def _snapshot_scores(run: Run) -> list[SnapshotScore] | None:
         return None
 
 
-def _numbered(readings: Iterable[Reading]) -> list[tuple[int, Reading]]:
+def _numbered(reported_runs: Iterable[ReportedRun]) -> list[tuple[int, ReportedRun]]:
     """Seeds are numbered from 0. Without a stated seed, the k-th run of a competition is its k-th seed.
 
     Groups that split the competitions of one seed among them are merged; a seed that repeats for a competition
@@ -356,19 +356,19 @@ def _numbered(readings: Iterable[Reading]) -> list[tuple[int, Reading]]:
     """
     seen: Counter[tuple[str, int | None]] = Counter()
     labelled = []
-    for reading in readings:
-        again = seen[reading.competition, reading.seed]
-        seen[reading.competition, reading.seed] += 1
-        stated = reading.seed is not None
-        labelled.append(((0, again, reading.seed) if stated else (1, again, 0), reading))
+    for reported in reported_runs:
+        again = seen[reported.competition, reported.seed]
+        seen[reported.competition, reported.seed] += 1
+        stated = reported.seed is not None
+        labelled.append(((0, again, reported.seed) if stated else (1, again, 0), reported))
     places = {label: place for place, label in enumerate(sorted({label for label, _ in labelled}))}
-    return [(places[label], reading) for label, reading in labelled]
+    return [(places[label], reported) for label, reported in labelled]
 
 
-def _outcome(reading: Reading, seed: int, boards: Boards) -> Outcome:
-    blank = Outcome(reading.competition, seed, reading.where, missing=reading.missing, **reading.facts)
-    report = reading.report
-    if report is None or reading.missing:
+def _outcome(reported: ReportedRun, seed: int, boards: CompetitionLookup) -> Outcome:
+    blank = Outcome(reported.competition, seed, reported.where, missing=reported.missing, **reported.facts)
+    report = reported.report
+    if report is None or reported.missing:
         return blank
     score = report.score
     return replace(
@@ -381,5 +381,5 @@ def _outcome(reading: Reading, seed: int, boards: Boards) -> Outcome:
         silver=bool(report.silver_medal),
         gold=bool(report.gold_medal),
         percentile=boards.percentile(report),
-        normalised=None if reading.source == TWIN else boards.normalised(report),
+        normalised=None if reported.source == TWIN else boards.normalised(report),
     )

@@ -8,11 +8,11 @@ from mlebench.core.errors import PrerequisiteError
 from mlebench.records.conditions import unlike, unlike_text
 from mlebench.records.run_groups import Group
 from mlebench.registry import Registry
-from mlebench.report.boards import Boards
+from mlebench.report.competition_lookup import CompetitionLookup
 from mlebench.report.inputs import Inputs, one_kind
-from mlebench.report.model import SPLITS, TWIN, Entry
 from mlebench.report.published import published_entries
-from mlebench.report.standings import Rules, Standings, standings
+from mlebench.report.standings import Standings, StandingsOptions, standings
+from mlebench.report.types import SPLITS, TWIN, Entry
 
 
 def make_standings(
@@ -33,25 +33,25 @@ def make_standings(
     Raises PrerequisiteError for inputs that cannot be read, hold no runs, or may not be in one table.
     """
     inputs = inputs if isinstance(inputs, Inputs) else _collected(inputs)
-    readings = inputs.readings()
-    if not readings:
+    reported_runs = inputs.reported_runs()
+    if not reported_runs:
         raise PrerequisiteError("the given inputs hold no runs")
-    profile, data = one_kind(readings)
+    profile, data = one_kind(reported_runs)
     if published and (data == TWIN or profile != "v1"):
         raise PrerequisiteError("published figures are of real data and profile v1: they are not shown beside others")
     registry = Registry(profile=profile)
-    boards = Boards(registry)
+    boards = CompetitionLookup(registry)
     entries = inputs.entries(boards)
     if strict:
         _refuse_unlike(entries)
-    rules = Rules(
+    options = StandingsOptions(
         splits={name: registry.get_split(name) for name in ([split] if split else SPLITS)},
         categories={id: boards.category(id) for entry in entries for id in entry.competitions},
         pad=pad,
         asked=split is not None,
         power=power,
     )
-    return standings(entries, rules, profile, data, published_entries() if published else ())
+    return standings(entries, options, profile, data, published_entries() if published else ())
 
 
 def _collected(inputs: Iterable[Group | Path | str]) -> Inputs:

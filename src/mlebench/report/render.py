@@ -11,11 +11,11 @@ import msgspec
 
 from mlebench import __version__
 from mlebench.records.conditions import CONDITIONS, Condition, Conditions, alike_text, differing, unlike, unlike_text
-from mlebench.report.found import Found
+from mlebench.report.finding_counts import FindingCount
 from mlebench.report.intervals import LEVEL, Difference, Estimate
-from mlebench.report.model import TWIN
-from mlebench.report.spent import TOKENS, Spent
 from mlebench.report.standings import RATES, SCALES, EntryStandings, Scope, Standings
+from mlebench.report.types import TWIN
+from mlebench.report.usage import TOKENS, Usage
 
 SCHEMA = 1
 COUNTED = ("competitions", "seeds", "seeds_given", "missing")
@@ -128,11 +128,11 @@ def _found_table(standings: Standings) -> Table:
     return Table("Findings", header, rows, keys=3)
 
 
-def _shares(found: Found) -> list[str]:
+def _shares(found: FindingCount) -> list[str]:
     return [str(found.runs), str(found.of), _number(found.share, 1)]
 
 
-def _doubts(found: Found) -> list[str]:
+def _doubts(found: FindingCount) -> list[str]:
     unsure = f"; not enough evidence in {found.not_enough_evidence}" if found.not_enough_evidence else ""
     return [str(found.not_inspected), f"{found.trust or '-'}{unsure}"]
 
@@ -260,7 +260,7 @@ def standings_rows(standings: Standings) -> list[dict[str, Any]]:
 
     Figures have full precision. Every row has the same keys; unknown values are None.
     """
-    head = ["agent", "profile", "data", "padded", "kind", "name", *COUNTED, "figure", *LIMITED, *_flat(Spent()), *FOUND]
+    head = ["agent", "profile", "data", "padded", "kind", "name", *COUNTED, "figure", *LIMITED, *_flat(Usage()), *FOUND]
     empty = dict.fromkeys([*head, *_flat_conditions(Conditions(), Conditions())])
     return [empty | row for row in _rows(standings)]
 
@@ -298,7 +298,7 @@ def _flat_conditions(conditions: Conditions, first: Conditions) -> dict[str, str
     return texts | {"unlike": unlike_text(unlike(first, conditions))}
 
 
-def _flat(spent: Spent) -> dict[str, float | None]:
+def _flat(spent: Usage) -> dict[str, float | None]:
     """The values by column name."""
     tokens, unknown = spent.tokens or {}, spent.unknown or {}
     return {

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlebench.records.conditions import unlike
-from mlebench.report.found import Found, found_in
+from mlebench.report.finding_counts import FindingCount, count_findings
 from mlebench.report.intervals import Difference, Estimate, Sample, seeds_needed
-from mlebench.report.model import Entry
 from mlebench.report.published import PublishedEntry
-from mlebench.report.spent import Spent
+from mlebench.report.types import Entry
+from mlebench.report.usage import Usage
 
 RATES = ("any_medal", "gold", "silver", "bronze", "above_median", "valid", "submitted")
 # What figures are multiplied by: rates and percentiles are shown in percent.
@@ -32,7 +32,7 @@ class Scope:
     seeds_given: int
     missing: int  # combinations of competition and seed without a run
     figures: dict[str, Estimate | None]
-    spent: Spent
+    spent: Usage
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Need:
+class SeedsNeeded:
     """How many seeds it takes to detect a difference in the medal rate, in percent."""
 
     agents: tuple[str, ...]
@@ -63,11 +63,11 @@ class Need:
 class EntryStandings:
     entry: Entry
     scopes: list[Scope]
-    found: list[Found]  # in the runs of the splits that are shown
+    found: list[FindingCount]  # in the runs of the splits that are shown
 
 
 @dataclass(frozen=True)
-class Rules:
+class StandingsOptions:
     """Which standings are wanted."""
 
     splits: Mapping[str, Sequence[str]]
@@ -84,12 +84,12 @@ class Standings:
     padded: bool
     entries: list[EntryStandings]
     comparisons: list[Comparison]
-    needs: list[Need]
+    needs: list[SeedsNeeded]
     published: list[PublishedEntry]
-    rules: Rules
+    options: StandingsOptions
 
 
-class Grid:
+class OutcomeMatrix:
     """The outcomes of an entry by competition and seed: all seeds, padded with failures, or the complete ones."""
 
     def __init__(self, entry: Entry, competitions: Sequence[str], *, pad: bool):
@@ -127,40 +127,44 @@ class Grid:
 
 
 def standings(
-    entries: Sequence[Entry], rules: Rules, profile: str, data: str, published: Sequence[PublishedEntry] = ()
+    entries: Sequence[Entry],
+    options: StandingsOptions,
+    profile: str,
+    data: str,
+    published: Sequence[PublishedEntry] = (),
 ) -> Standings:
     """The first entry is compared with each of the others."""
     first, others = entries[0], entries[1:]
-    comparisons = [found for other in others for found in compare(first, other, rules)]
+    comparisons = [found for other in others for found in compare(first, other, options)]
     return Standings(
         profile=profile,
         data=data,
-        padded=rules.pad,
-        entries=[EntryStandings(entry, _scopes_of(entry, rules), _found(entry, rules)) for entry in entries],
+        padded=options.pad,
+        entries=[EntryStandings(entry, _scopes_of(entry, options), _found(entry, options)) for entry in entries],
         comparisons=comparisons,
-        needs=[need for other in others or [first] for need in _needs(first, other, rules)],
+        needs=[need for other in others or [first] for need in _needs(first, other, options)],
         published=list(published),
-        rules=rules,
+        options=options,
     )
 
 
-def _scopes_of(entry: Entry, rules: Rules) -> list[Scope]:
-    splits = _sets(entry.competitions, rules)
-    scopes = [_scope("split" if name != GIVEN else GIVEN, name, ids, entry, rules) for name, ids in splits.items()]
-    inside = {id for ids in rules.splits.values() for id in ids} if rules.asked else None
+def _scopes_of(entry: Entry, options: StandingsOptions) -> list[Scope]:
+    splits = _sets(entry.competitions, options)
+    scopes = [_scope("split" if name != GIVEN else GIVEN, name, ids, entry, options) for name, ids in splits.items()]
+    inside = {id for ids in options.splits.values() for id in ids} if options.asked else None
     by_category: dict[str, list[str]] = {}
     for id in entry.competitions:
         if inside is None or id in inside:
-            by_category.setdefault(rules.categories.get(id) or "unknown", []).append(id)
-    return scopes + [_scope("category", name, ids, entry, rules) for name, ids in sorted(by_category.items())]
+            by_category.setdefault(options.categories.get(id) or "unknown", []).append(id)
+    return scopes + [_scope("category", name, ids, entry, options) for name, ids in sorted(by_category.items())]
 
 
-def _found(entry: Entry, rules: Rules) -> list[Found]:
-    shown = {id for ids in _sets(entry.competitions, rules).values() for id in ids}
-    return found_in(entry.of(shown), claimed=entry.bundled)
+def _found(entry: Entry, options: StandingsOptions) -> list[FindingCount]:
+    shown = {id for ids in _sets(entry.competitions, options).values() for id in ids}
+    return count_findings(entry.of(shown), claimed=entry.bundled)
 
 
-def _sets(competitions: Sequence[str], rules: Rules) -> dict[str, list[str]]:
+def _sets(competitions: Sequence[str], options: StandingsOptions) -> dict[str, list[str]]:
     """The splits to show for an agent that was run on these competitions, and the competitions themselves.
 
     A split that was not asked for is shown if the agent was run on all of it, or if missing runs are padded.
@@ -168,60 +172,69 @@ def _sets(competitions: Sequence[str], rules: Rules) -> dict[str, list[str]]:
     ran = set(competitions)
     found = {
         name: list(ids)
-        for name, ids in rules.splits.items()
-        if rules.asked or ran >= set(ids) or (rules.pad and ran & set(ids))
+        for name, ids in options.splits.items()
+        if options.asked or ran >= set(ids) or (options.pad and ran & set(ids))
     }
-    if not rules.asked and all(set(ids) != ran for ids in found.values()):
+    if not options.asked and all(set(ids) != ran for ids in found.values()):
         found[GIVEN] = list(competitions)
     return found
 
 
-def _scope(kind: str, name: str, competitions: Sequence[str], entry: Entry, rules: Rules) -> Scope:
-    grid = Grid(entry, competitions, pad=rules.pad)
+def _scope(kind: str, name: str, competitions: Sequence[str], entry: Entry, options: StandingsOptions) -> Scope:
+    matrix = OutcomeMatrix(entry, competitions, pad=options.pad)
     return Scope(
         kind=kind,
         name=name,
         competitions=len(competitions),
-        seeds=grid.seeds,
-        seeds_given=grid.given,
-        missing=grid.missing,
-        figures={figure: grid.estimate(figure) for figure in SCALES},
-        spent=Spent.of(entry.of(competitions)),
+        seeds=matrix.seeds,
+        seeds_given=matrix.given,
+        missing=matrix.missing,
+        figures={figure: matrix.estimate(figure) for figure in SCALES},
+        spent=Usage.of(entry.of(competitions)),
     )
 
 
-def _pairs(one: Entry, other: Entry, rules: Rules) -> Iterable[tuple[str, list[str], Grid, Grid]]:
+def _pairs(
+    one: Entry, other: Entry, options: StandingsOptions
+) -> Iterable[tuple[str, list[str], OutcomeMatrix, OutcomeMatrix]]:
     """The sets of competitions that both were run on."""
     theirs = set(other.competitions)
     common = [id for id in one.competitions if id in theirs]
-    for name, ids in _sets(common, rules).items():
-        shared = [id for id in ids if rules.pad or id in common]
+    for name, ids in _sets(common, options).items():
+        shared = [id for id in ids if options.pad or id in common]
         if shared:
-            yield name, shared, Grid(one, shared, pad=rules.pad), Grid(other, shared, pad=rules.pad)
+            yield (
+                name,
+                shared,
+                OutcomeMatrix(one, shared, pad=options.pad),
+                OutcomeMatrix(other, shared, pad=options.pad),
+            )
 
 
-def compare(one: Entry, other: Entry, rules: Rules) -> Iterator[Comparison]:
+def compare(one: Entry, other: Entry, options: StandingsOptions) -> Iterator[Comparison]:
     """The first minus the second, over each set of competitions that both were run on."""
     apart = unlike(one.conditions, other.conditions)
-    for name, ids, first, second in _pairs(one, other, rules):
+    for name, ids, first, second in _pairs(one, other, options):
         differences = {figure: _difference(first, second, figure) for figure in COMPARED}
         yield Comparison(one.agent, other.agent, name, len(ids), (first.seeds, second.seeds), differences, apart)
 
 
-def _difference(one: Grid, other: Grid, figure: str) -> Difference | None:
+def _difference(one: OutcomeMatrix, other: OutcomeMatrix, figure: str) -> Difference | None:
     samples = _samples(one, other, figure)
     return Difference.of(*samples).scaled(SCALES[figure]) if samples else None
 
 
-def _samples(one: Grid, other: Grid, figure: str) -> tuple[Sample, Sample] | None:
+def _samples(one: OutcomeMatrix, other: OutcomeMatrix, figure: str) -> tuple[Sample, Sample] | None:
     known = one.known(figure) & other.known(figure)
     return (Sample.of(one.values(figure, known)), Sample.of(other.values(figure, known))) if known else None
 
 
-def _needs(one: Entry, other: Entry, rules: Rules) -> Iterable[Need]:
-    if rules.power is None:
+def _needs(one: Entry, other: Entry, options: StandingsOptions) -> Iterable[SeedsNeeded]:
+    if options.power is None:
         return
     agents = (one.agent,) if one is other else (one.agent, other.agent)
-    for name, ids, first, second in _pairs(one, other, rules):
+    for name, ids, first, second in _pairs(one, other, options):
         samples = _samples(first, second, "any_medal")
-        yield Need(agents, name, len(ids), rules.power, seeds_needed(*samples, rules.power / 100) if samples else None)
+        yield SeedsNeeded(
+            agents, name, len(ids), options.power, seeds_needed(*samples, options.power / 100) if samples else None
+        )

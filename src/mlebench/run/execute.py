@@ -57,7 +57,7 @@ from mlebench.run.full_disk import DiskFilledError, charged_for_uploads, has_fil
 from mlebench.run.gpus import GpuLease
 from mlebench.run.grading import grade_run
 from mlebench.run.layout import MODEL_PORT, make_task, with_proxies
-from mlebench.run.model import open_model, unsealed_by, with_outage
+from mlebench.run.model_usage import open_model, unsealed_by, with_outage
 from mlebench.run.publish import (
     archive_leftovers,
     collect_outputs,

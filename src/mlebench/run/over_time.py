@@ -7,7 +7,7 @@ import msgspec
 
 from mlebench.core.outcomes import MODEL_UNAVAILABLE
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
-from mlebench.grade.row import Unjudged
+from mlebench.grade.row import Ungraded
 from mlebench.grade.worker import Workers
 from mlebench.records import now, write
 from mlebench.records.run_groups import Group, Run
@@ -42,8 +42,8 @@ def grade_snapshots(
     return done
 
 
-def _point(path: Path, outcome: CompetitionReport | Unjudged) -> SnapshotScore:
-    report = outcome._asdict() if isinstance(outcome, Unjudged) else outcome.to_dict()
+def _point(path: Path, outcome: CompetitionReport | Ungraded) -> SnapshotScore:
+    report = outcome._asdict() if isinstance(outcome, Ungraded) else outcome.to_dict()
     return msgspec.convert(report | {"seconds": float(path.stem)}, SnapshotScore)
 
 

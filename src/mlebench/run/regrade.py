@@ -13,7 +13,7 @@ from mlebench.core.files import remove_temporaries
 from mlebench.core.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
 from mlebench.grade.many import Entry, grade_entries
-from mlebench.grade.row import Job, Unjudged
+from mlebench.grade.row import Job, Ungraded
 from mlebench.grade.worker import Workers
 from mlebench.records.run import PRESENT
 from mlebench.records.run_groups import Group, Run, unfinished
@@ -51,7 +51,7 @@ def grade_group(
         }
         for run in track(runs):
             outcome = waiting[run.paths.root].result()
-            if isinstance(outcome, Unjudged) or outcome.status in UNGRADED_STATUSES:
+            if isinstance(outcome, Ungraded) or outcome.status in UNGRADED_STATUSES:
                 logger.error("%s: %s", run.paths.root.name, outcome.reason)
                 unjudged.append(
                     {"competition_id": run.record.competition, "status": outcome.status, "reason": outcome.reason}

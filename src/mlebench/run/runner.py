@@ -19,7 +19,7 @@ from mlebench.run.executors import SchedulerExecutor
 from mlebench.run.gpus import GpuPool, choose_again
 from mlebench.run.group import finish, finished_report, reopen, retry_runs, to_do
 from mlebench.run.local import LocalExecutor
-from mlebench.run.model import require_model
+from mlebench.run.model_usage import require_model
 from mlebench.run.plan import make_plan, write_plan
 from mlebench.run.request import Request
 from mlebench.run.schedulers import choose_executor, refuse_sharing, scheduler_for

@@ -7,8 +7,8 @@ import msgspec
 
 from mlebench.core.outcomes import UNGRADED_STATUSES
 from mlebench.records.run_groups import Run, usage_so_far
-from mlebench.report.boards import Boards
-from mlebench.report.spent import usage_of
+from mlebench.report.competition_lookup import CompetitionLookup
+from mlebench.report.usage import usage_of
 from mlebench.web.remains import shown
 from mlebench.web.render import duration, moment, size
 
@@ -94,7 +94,7 @@ def result_of(run: Run) -> str:
     return "valid" if report.valid_submission else "invalid" if report.submission_exists else "none"
 
 
-def percentile_of(run: Run, boards: Boards) -> float | int | None:
+def percentile_of(run: Run, boards: CompetitionLookup) -> float | int | None:
     """The share of human teams that the run beats; None without a score."""
     report = run.record.report
     if report is None or report.percentile is not None or number_of(report.score) is None:

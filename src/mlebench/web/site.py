@@ -8,8 +8,8 @@ from typing import Any
 
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition, Registry
-from mlebench.report.model import TWIN, Entry, Outcome
 from mlebench.report.standings import EntryStandings, Standings
+from mlebench.report.types import TWIN, Entry, Outcome
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Board:
+class StandingsPage:
     """Standings for one kind of data and one profile: these are never mixed."""
 
     standings: Standings
     name: str  # in the path of its pages
 
     @classmethod
-    def of(cls, standings: Standings) -> "Board":
+    def of(cls, standings: Standings) -> "StandingsPage":
         kind = "twins" if standings.data == TWIN else "real"
         return cls(standings, kind if standings.profile == "v1" else f"{kind}-{standings.profile}")
 
@@ -74,7 +74,7 @@ def agent_of(slug: str, entry: Entry) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Site:
-    boards: Sequence[Board]
+    boards: Sequence[StandingsPage]
     groups: Sequence[Group]
     registry: Registry
     live: bool = False  # whether it is served, so that pages may reload
@@ -83,7 +83,7 @@ class Site:
     _competitions: dict[str, Competition | None] = field(default_factory=dict)
 
     @cached_property
-    def board_named(self) -> dict[str, Board]:
+    def board_named(self) -> dict[str, StandingsPage]:
         return {board.name: board for board in self.boards}
 
     @cached_property

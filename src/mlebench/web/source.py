@@ -12,8 +12,8 @@ from mlebench.records.run_groups import Group, Run, groups_in, is_group, read_ru
 from mlebench.registry import Registry
 from mlebench.report.inputs import Inputs
 from mlebench.report.make import make_standings
-from mlebench.report.model import TWIN
-from mlebench.web.site import Board, Site
+from mlebench.report.types import TWIN
+from mlebench.web.site import Site, StandingsPage
 
 _Version = tuple[int, int, int, int]
 
@@ -29,7 +29,7 @@ class Source:
         self._registry = registry
         self._files = files
         self._runs: dict[str, tuple[_Version, Run]] = {}
-        self._boards: dict[tuple[str, bool], tuple[int, Board | str]] = {}
+        self._boards: dict[tuple[str, bool], tuple[int, StandingsPage | str]] = {}
         self._lock = threading.Lock()
 
     def site(self) -> Site:
@@ -40,7 +40,7 @@ class Source:
             for kind in sorted(set(kinds)):
                 some = [group for group, its_kind in zip(groups, kinds, strict=True) if its_kind == kind]
                 board = self._board(kind, some)
-                if isinstance(board, Board):
+                if isinstance(board, StandingsPage):
                     boards.append(board)
                 elif board:
                     faults.append(board)
@@ -87,7 +87,7 @@ class Source:
             self._runs[str(run.paths.root)] = (version, same)
             yield same
 
-    def _board(self, kind: tuple[str, bool], groups: Sequence["_FreshGroup"]) -> Board | str | None:
+    def _board(self, kind: tuple[str, bool], groups: Sequence["_FreshGroup"]) -> StandingsPage | str | None:
         """Standings of these groups; if there can be none, a text that says why."""
         state = hash(tuple((id(run), run.record.state) for group in groups for run in group.fresh))
         known = self._boards.get(kind)
@@ -114,7 +114,7 @@ def _findings_version(run: RunPaths) -> int:
         return 0
 
 
-def _standings(groups: Sequence[Group], kind: tuple[str, bool]) -> Board | str:
+def _standings(groups: Sequence[Group], kind: tuple[str, bool]) -> StandingsPage | str:
     inputs = Inputs(Path())
     profile, twin = kind
     try:
@@ -123,4 +123,4 @@ def _standings(groups: Sequence[Group], kind: tuple[str, bool]) -> Board | str:
         made = make_standings(inputs, published=profile == "v1" and not twin)
     except PrerequisiteError as error:
         return f"No standings of {TWIN + 's' if twin else 'real data'}: {error}"
-    return Board.of(made)
+    return StandingsPage.of(made)

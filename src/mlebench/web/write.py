@@ -13,7 +13,7 @@ from mlebench.registry import registry as default_registry
 from mlebench.report.standings import Standings
 from mlebench.web.pages import page_at, paths_of
 from mlebench.web.render import ASSETS, to_html, to_json
-from mlebench.web.site import Board, Site
+from mlebench.web.site import Site, StandingsPage
 
 MARK = ".mlebench-pages"  # marks a folder that may be overwritten
 
@@ -32,7 +32,7 @@ def write_pages(
 
     Raises PrerequisiteError if the folder cannot be written to, or holds anything but earlier pages.
     """
-    site = Site([Board.of(standings)], groups, registry or default_registry)
+    site = Site([StandingsPage.of(standings)], groups, registry or default_registry)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()) and not (folder / MARK).is_file():

@@ -14,7 +14,7 @@ import pyarrow as pa
 from mlebench.engine.csv.blocks import Block, blocks, in_order
 from mlebench.engine.csv.cells import Kind, is_float, pc, printed
 from mlebench.engine.csv.printing import Style, header_line, join_cells, print_cells, quote_cells
-from mlebench.engine.csv.survey import Survey
+from mlebench.engine.csv.scan import CsvScan
 from mlebench.engine.progress import SILENT_STAGE, Stage
 from mlebench.engine.row_order import PlacedLines, RowChoice, row_writer
 from mlebench.engine.tables import Column, Computed, Constant, Stored, Table, Writable
@@ -31,7 +31,7 @@ class TableTarget(NamedTuple):
 
 def write_in_one_pass(
     open_file: Callable[[], BinaryIO],
-    survey: Survey,
+    survey: CsvScan,
     sep: str,
     targets: list[TableTarget],
     scratch: Path,
@@ -60,7 +60,7 @@ def write_in_one_pass(
 class _Printer:
     """Prints one table, block by block; blocks may arrive in any order and at the same time."""
 
-    def __init__(self, target: TableTarget, survey: Survey, sep: str):
+    def __init__(self, target: TableTarget, survey: CsvScan, sep: str):
         table = target.table
         self.stream = target.stream
         self._style = Style(target.always_quote_text, target.float_format)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from mlebench.engine.csv.blocks import NotStreamableError
 from mlebench.engine.csv.one_pass import TableTarget, write_in_one_pass
-from mlebench.engine.csv.survey import Survey, read_column, read_rows, survey_file
+from mlebench.engine.csv.scan import CsvScan, read_column, read_rows, survey_file
 from mlebench.engine.frames import read_csv, values_of
 from mlebench.engine.progress import Stage
 from mlebench.engine.tables import STREAM_BYTES, CsvFormat, Target, write_from_memory
@@ -41,7 +41,7 @@ class CsvSource:
         self._columns: list[str] | None = None
         self._values: dict[str, np.ndarray] = {}
         self._all_values: dict[str, np.ndarray] | None = None
-        self._survey: Survey | None = None
+        self._survey: CsvScan | None = None
         self._is_surveyed = False
 
     @property
@@ -60,11 +60,11 @@ class CsvSource:
         return self._all_values
 
     @property
-    def survey(self) -> Survey | None:
+    def survey(self) -> CsvScan | None:
         """What is known about a large file that can be processed in blocks; None if pandas has to read it."""
         return self._surveyed(None)
 
-    def _surveyed(self, collect: str | None) -> Survey | None:
+    def _surveyed(self, collect: str | None) -> CsvScan | None:
         """The survey; if it is made now, the values of one column are collected on the way."""
         if not self._is_surveyed:
             self._survey, self._is_surveyed = self._first_pass(collect), True
@@ -83,7 +83,7 @@ class CsvSource:
         # Whole numbers collected during the survey are kept in a smaller type.
         return chosen.astype(np.int64, copy=False) if name in self._values and chosen.dtype.kind == "i" else chosen
 
-    def _survey_of_many(self, few: np.ndarray) -> Survey | None:
+    def _survey_of_many(self, few: np.ndarray) -> CsvScan | None:
         """The survey, if the file has one and these rows are few compared with its total."""
         return self._survey if self._survey and 0 < len(few) <= self._survey.rows * FEW_ROWS else None
 
@@ -115,7 +115,7 @@ class CsvSource:
         self._values.clear()
         self._all_values = None
 
-    def _first_pass(self, collect: str | None) -> Survey | None:
+    def _first_pass(self, collect: str | None) -> CsvScan | None:
         if self.size < STREAM_BYTES or self._encoding != "utf-8" or not set(self._dtype.values()) <= {str}:
             return None
         try:

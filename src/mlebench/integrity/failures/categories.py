@@ -61,7 +61,7 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Classification:
     category: str
     says: str
     cause: str | None = None
@@ -139,29 +139,29 @@ class RunFacts:
         return last_validation(self.subject.logs)
 
 
-def classify(subject: Subject, registry: Registry | None = None) -> Verdict:
+def classify(subject: Subject, registry: Registry | None = None) -> Classification:
     """The category of a run, and what else applies to it."""
     known = RunFacts(subject, _competition(subject, registry))
     fitting = [(rule, reason) for rule in RULES if (reason := TESTS[rule.category](known))]
     chosen = next((one for one in fitting if known.may_name(one[0])), None)
     if chosen is None:
-        return Verdict(OTHER.category, known.detail or "no rule fits", last_lines=_last_lines(subject))
+        return Classification(OTHER.category, known.detail or "no rule fits", last_lines=_last_lines(subject))
     rule, reason = chosen
     also = (one.category for one, _ in fitting if one is not rule and one.category not in IMPLIED)
-    return Verdict(rule.category, plain(reason.says[:LONGEST]), reason.cause, tuple(also), reason.evidence)
+    return Classification(rule.category, plain(reason.says[:LONGEST]), reason.cause, tuple(also), reason.evidence)
 
 
-def classify_isolated(subject: Subject, registry: Registry, **limits: int) -> Verdict:
+def classify_isolated(subject: Subject, registry: Registry, **limits: int) -> Classification:
     """The same, in a separate process. If that gives up, only the records are used."""
     try:
         return inspect_isolated(_classify, (subject, registry), **limits)
     except IsolatedCallError as error:
         if subject.run is None:
-            return Verdict(OTHER.category, "it could not be inspected", unread=str(error))
+            return Classification(OTHER.category, "it could not be inspected", unread=str(error))
         return replace(classify(replace(subject, logs=(), submission=None), registry), unread=str(error))
 
 
-def _classify(what: tuple[Subject, Registry]) -> Verdict:
+def _classify(what: tuple[Subject, Registry]) -> Classification:
     return classify(*what)
 
 

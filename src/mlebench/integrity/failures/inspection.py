@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mlebench.integrity.failures.categories import Verdict, classify_isolated
+from mlebench.integrity.failures.categories import Classification, classify_isolated
 from mlebench.integrity.subjects import FindingsWriter, Subject
 from mlebench.registry import Registry
 from mlebench.registry import registry as default_registry
@@ -14,7 +14,7 @@ class Classified:
     """A run and how it ended."""
 
     subject: Subject
-    verdict: Verdict
+    verdict: Classification
 
     @property
     def agent(self) -> str:

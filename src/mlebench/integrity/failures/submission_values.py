@@ -191,7 +191,7 @@ def _graded(rows: list[list[str]], competition: Competition) -> float | None:
         with path.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(rows)
         with _quiet():
-            score = grade_csv(path, competition, log_otherwise=Path(scratch)).score
+            score = grade_csv(path, competition, fallback_log_dir=Path(scratch)).score
     return score if score is not None and math.isfinite(score) else None
 
 

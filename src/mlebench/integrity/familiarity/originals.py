@@ -33,20 +33,20 @@ class Original:
 
 
 @dataclass(frozen=True)
-class Found:
+class Originals:
     originals: list[Original]
     reason: str | None = None  # why there are none
 
 
-def find_originals(competition: Competition, texts: Path | None) -> Found:
+def find_originals(competition: Competition, texts: Path | None) -> Originals:
     """All originals; if there are none, the reason in a sentence."""
     try:
         with disk_errors(competition.paths.root, competition.paths.root):
             looked = [*([_given(competition, texts)] if texts else []), _of_data(competition)]
     except PrerequisiteError as error:
-        return Found([], str(error))
+        return Originals([], str(error))
     found = [original for originals, _ in looked for original in originals]
-    return Found(found) if found else Found([], "; ".join(reason for _, reason in looked if reason))
+    return Originals(found) if found else Originals([], "; ".join(reason for _, reason in looked if reason))
 
 
 def _given(competition: Competition, texts: Path) -> tuple[list[Original], str | None]:

@@ -8,9 +8,9 @@ from mlebench.core.errors import PrerequisiteError
 from mlebench.integrity.familiarity.estimate import FEWEST_COMPETITIONS, Estimate, rank_correlation
 from mlebench.integrity.familiarity.study import Familiarity
 from mlebench.registry import Registry
-from mlebench.report.boards import Boards
+from mlebench.report.competition_lookup import CompetitionLookup
 from mlebench.report.inputs import Inputs, one_kind
-from mlebench.report.model import TWIN
+from mlebench.report.types import TWIN
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class Correlation:
 
 def read_performance(inputs: Inputs) -> dict[str, dict[str, float]]:
     """For each agent, the mean over seeds for each competition that has a scale."""
-    readings = inputs.readings()
-    if not readings:
+    reported_runs = inputs.reported_runs()
+    if not reported_runs:
         raise PrerequisiteError("the given inputs hold no runs")
-    profile, data = one_kind(readings)
+    profile, data = one_kind(reported_runs)
     if data == TWIN:
         raise PrerequisiteError("scores on twins say nothing about competitions: give reports on real data")
     found: dict[str, dict[str, list[float]]] = {}
-    for entry in inputs.entries(Boards(Registry(profile=profile))):
+    for entry in inputs.entries(CompetitionLookup(Registry(profile=profile))):
         for outcome in entry.outcomes:
             if outcome.normalised is not None and not outcome.missing:
                 found.setdefault(entry.agent, {}).setdefault(outcome.competition, []).append(outcome.normalised)

@@ -14,7 +14,7 @@ from mlebench.integrity.isolated import inspect_isolated
 from mlebench.integrity.plagiarism.corpus import LEAST_SHARED, Corpus, Hashes, Index, containments
 from mlebench.integrity.plagiarism.matching import Shared, shared_by_each
 from mlebench.integrity.plagiarism.programs import is_code
-from mlebench.integrity.plagiarism.reading import Read, read_all
+from mlebench.integrity.plagiarism.reading import CodeFile, read_all
 from mlebench.integrity.subjects import Source, Subject, sources_below
 from mlebench.records.run_groups import UNKNOWN
 
@@ -28,12 +28,12 @@ class Notebooks:
     """What runs of a competition are compared with."""
 
     name: str
-    reads: Sequence[Read] = ()
+    reads: Sequence[CodeFile] = ()
     corpus: Corpus = field(default_factory=lambda: Corpus(()))
     missing: str | None = None  # why there are none, and what to do
 
     @property
-    def unread(self) -> list[Read]:
+    def unread(self) -> list[CodeFile]:
         return [read for read in self.reads if read.fault]
 
 
@@ -41,8 +41,8 @@ class Notebooks:
 class Match:
     """A file of a run and the file that shares the most with it, in a notebook or another run."""
 
-    file: Read
-    other: Read
+    file: CodeFile
+    other: CodeFile
     name: str  # of the notebook or run
     containment: float  # the share of the file's fingerprints that the other has
     similarity: float  # the share of the fingerprints of both
@@ -58,14 +58,14 @@ class Compared:
 
     subject: Subject
     notebooks: Notebooks
-    files: Sequence[Read]
+    files: Sequence[CodeFile]
     left_out: int  # files
     boilerplate: int  # fingerprints that do not count
     closest: tuple[Match, ...] = ()
     runs: tuple[Match, ...] = ()
 
     @property
-    def read(self) -> list[Read]:
+    def read(self) -> list[CodeFile]:
         return [read for read in self.files if read.fault is None]
 
 
@@ -120,9 +120,9 @@ def _compare(subjects: Sequence[Subject], notebooks: Notebooks) -> Iterator[Comp
 
 
 def _best(
-    own: Sequence[tuple[Read, Hashes]],
+    own: Sequence[tuple[CodeFile, Hashes]],
     index: Index,
-    reads: Sequence[Read],
+    reads: Sequence[CodeFile],
     names: Sequence[str | None],
     most: int | None = MOST_NAMED,
 ) -> tuple[Match, ...]:

@@ -29,7 +29,7 @@ MAKING = 1  # increased when the same code gets different fingerprints, so that 
 
 
 @dataclass(frozen=True)
-class Read:
+class CodeFile:
     """What came of reading a file."""
 
     source: Source
@@ -46,7 +46,7 @@ class Read:
         return self.prints.hashes
 
 
-def read_all(sources: Iterable[Source], keep: Path | None = None) -> list[Read]:
+def read_all(sources: Iterable[Source], keep: Path | None = None) -> list[CodeFile]:
     """Each file, in order. With a folder, fingerprints are kept there, under the hash of the file's content."""
     waiting = list(sources)
     batches = [waiting[begin : begin + AT_ONCE] for begin in range(0, len(waiting), AT_ONCE)]
@@ -55,7 +55,7 @@ def read_all(sources: Iterable[Source], keep: Path | None = None) -> list[Read]:
         return [read for future in made for read in future.result()]
 
 
-def _read_batch(sources: Sequence[Source], keep: Path | None) -> list[Read]:
+def _read_batch(sources: Sequence[Source], keep: Path | None) -> list[CodeFile]:
     try:
         return inspect_isolated(_read_here, (sources, keep), seconds=SECONDS, memory=MEMORY)
     except IsolatedCallError:
@@ -72,31 +72,31 @@ def _read_batch(sources: Sequence[Source], keep: Path | None) -> list[Read]:
     return made
 
 
-def _read_here(asked: tuple[Sequence[Source], Path | None]) -> list[Read]:
+def _read_here(asked: tuple[Sequence[Source], Path | None]) -> list[CodeFile]:
     sources, keep = asked
     return [_read_kept(source, keep) if keep else _read(source) for source in sources]
 
 
-def _read(source: Source) -> Read:
+def _read(source: Source) -> CodeFile:
     try:
         program = read_program(source)
     except NoCodeError as error:
         return _without_code(source, str(error))
     prints = fingerprint(tokenize(program.text).values)
-    return Read(source, prints, None if len(prints.hashes) else "is too short to be compared", program.cut)
+    return CodeFile(source, prints, None if len(prints.hashes) else "is too short to be compared", program.cut)
 
 
-def _without_code(source: Source, fault: str) -> Read:
-    return Read(source, Fingerprints(np.empty(0, np.uint64), np.empty(0, np.int64)), fault)
+def _without_code(source: Source, fault: str) -> CodeFile:
+    return CodeFile(source, Fingerprints(np.empty(0, np.uint64), np.empty(0, np.int64)), fault)
 
 
-def _read_kept(source: Source, folder: Path) -> Read:
+def _read_kept(source: Source, folder: Path) -> CodeFile:
     content = source.read(LARGEST_NOTEBOOK + 1)
     how = f"{MAKING} {version('tree-sitter-python')} {suffix_of(source.name)} "  # another grammar makes other tokens
     digest = hashlib.sha256(how.encode() + content).hexdigest()
     kept = paths.fingerprints(folder, digest)
     if (prints := _load(kept)) is not None:
-        return Read(source, prints)
+        return CodeFile(source, prints)
     made = _read(source)
     if made.fault is None and not made.cut:
         _store(kept, made.prints)

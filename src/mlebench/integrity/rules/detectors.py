@@ -160,12 +160,12 @@ def _written_by_hand(case: Case) -> Iterator[Finding]:
         return
     name = "written-by-hand"
     by_agent = find_rows(case.texts.of(*WRITTEN), made, case.sample)
-    if by_agent.is_telling:
+    if by_agent.is_distinctive:
         says = f"{by_agent.share:.0%} of the prediction rows appear literally in its code or messages."
         yield Finding(VIOLATION, name, says, tuple(by_agent.evidence))
         return
     logged = find_rows(case.texts.of(LOG), made, case.sample)
-    if logged.is_telling:
+    if logged.is_distinctive:
         says = f"{logged.share:.0%} of the prediction rows appear in a log. It may have printed or hand-written them."
         yield Finding(NOTE, name, says, tuple(logged.evidence))
 

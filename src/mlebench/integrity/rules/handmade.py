@@ -39,7 +39,7 @@ class Handmade:
         return len(self.rows) / self.sought if self.sought else 0.0
 
     @property
-    def is_telling(self) -> bool:
+    def is_distinctive(self) -> bool:
         return self.share >= SHARE and len(self.rows) >= min(LEAST_ROWS, self.sought)
 
 
@@ -62,7 +62,7 @@ def find_rows(texts: Iterable[Text], made: Predictions, sample: Predictions | No
         _match_ids(text, words, by_id, found)
         for values, starts in lists:
             _match_lists(text, words, values, starts, listed)
-    return max(found, listed, key=lambda one: (one.is_telling, one.share))
+    return max(found, listed, key=lambda one: (one.is_distinctive, one.share))
 
 
 def _words(text: str) -> Iterator[_Word]:

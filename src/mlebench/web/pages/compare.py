@@ -5,10 +5,10 @@ from dataclasses import asdict
 from typing import Any
 
 from mlebench.records.conditions import unlike, unlike_text
-from mlebench.report.model import Entry
 from mlebench.report.standings import COMPARED, compare
+from mlebench.report.types import Entry
 from mlebench.web.pages.grid import result_of
-from mlebench.web.site import Board, Page, Site, agent_of
+from mlebench.web.site import Page, Site, StandingsPage, agent_of
 
 INDEX = "compare.html"
 ALL_PAIRS = 12  # with more agents, pages on disk compare the first with each of the others
@@ -20,11 +20,11 @@ def paths(site: Site) -> Iterator[str]:
         yield from (_path(board, one, other) for one, other in _pairs(board))
 
 
-def _path(board: Board, one: str, other: str) -> str:
+def _path(board: StandingsPage, one: str, other: str) -> str:
     return f"compare/{board.name}/{one}/{other}.html"
 
 
-def _pairs(board: Board) -> Iterator[tuple[str, str]]:
+def _pairs(board: StandingsPage) -> Iterator[tuple[str, str]]:
     slugs = list(board.entries)
     firsts = slugs if len(slugs) <= ALL_PAIRS else slugs[:1]
     yield from ((one, other) for one in firsts for other in slugs if one != other)
@@ -39,7 +39,7 @@ def _once(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
             yield pair
 
 
-def _names(board: Board, *slugs: str) -> list[str]:
+def _names(board: StandingsPage, *slugs: str) -> list[str]:
     return [board.entries[slug].entry.agent for slug in slugs]
 
 
@@ -63,7 +63,7 @@ def page(site: Site, path: str, name: str, one: str, other: str) -> Page | None:
     first, second = board.entries[one].entry, board.entries[other].entry
     theirs = set(second.competitions)
     common = [id for id in first.competitions if id in theirs]
-    compared = [asdict(found) for found in compare(first, second, board.standings.rules)] if common else []
+    compared = [asdict(found) for found in compare(first, second, board.standings.options)] if common else []
     data = {
         "board": board.name,
         "title": board.title,
@@ -81,7 +81,7 @@ def page(site: Site, path: str, name: str, one: str, other: str) -> Page | None:
 ROUTES = ((r"compare\.html", index), (r"compare/([a-z0-9-]+)/([a-z0-9-]+)/([a-z0-9-]+)\.html", page))
 
 
-def _agent(slug: str, board: Board) -> dict[str, Any]:
+def _agent(slug: str, board: StandingsPage) -> dict[str, Any]:
     return agent_of(slug, board.entries[slug].entry)
 
 

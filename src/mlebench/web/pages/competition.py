@@ -6,10 +6,10 @@ from typing import Any
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.registry import Competition
-from mlebench.report.model import Outcome
+from mlebench.report.types import Outcome
 from mlebench.scoring import Thresholds, read_leaderboard
 from mlebench.web.pages.grid import result_of
-from mlebench.web.site import Board, Page, Site, agent_of
+from mlebench.web.site import Page, Site, StandingsPage, agent_of
 
 CATALOGUE = "competitions.html"
 BINS = 60
@@ -74,7 +74,7 @@ def _summary(site: Site, competition: Competition) -> dict[str, Any]:
     }
 
 
-def _outcomes(board: Board, id: str) -> list[Outcome]:
+def _outcomes(board: StandingsPage, id: str) -> list[Outcome]:
     return [outcome for found in board.standings.entries for outcome in found.entry.of([id])]
 
 
@@ -107,7 +107,7 @@ def _distribution(board: list[float], lower: bool) -> dict[str, Any]:
     return {"from": start, "to": end, "counts": counts, "worse": worse}
 
 
-def _runs(site: Site, board: Board, id: str) -> dict[str, Any]:
+def _runs(site: Site, board: StandingsPage, id: str) -> dict[str, Any]:
     agents = []
     for slug, found in board.entries.items():
         outcomes = sorted(found.entry.of([id]), key=lambda outcome: outcome.seed)

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mlebench.report.model import Entry, Outcome
+from mlebench.report.types import Entry, Outcome
 from mlebench.web.pages.standings import HOME, no_standings, path_of
-from mlebench.web.site import Board, Page, Site, agent_of
+from mlebench.web.site import Page, Site, StandingsPage, agent_of
 
 GRID = "grid.html"
 
 
-def grid_path(site: Site, board: Board) -> str:
+def grid_path(site: Site, board: StandingsPage) -> str:
     return GRID if path_of(site, board) == HOME else f"grid/{board.name}.html"
 
 

@@ -22,7 +22,7 @@ from mlebench.core.outcomes import (
 from mlebench.core.paths import RUN_LOG
 from mlebench.records.run import DAMAGED, PLANNED, RUNNING
 from mlebench.records.run_groups import Group, Run, elapsed
-from mlebench.report.boards import Boards
+from mlebench.report.competition_lookup import CompetitionLookup
 from mlebench.web.facts import fact_rows, number_of, percentile_of, result_of
 from mlebench.web.pages.groups import counts_of, heading_of, is_failed, medals_of, usage_of
 from mlebench.web.remains import Place, short, shown, tail
@@ -63,7 +63,7 @@ def page(site: Site, path: str, name: str, number: str = "1") -> Page | None:
     at, pages = int(number), _pages(len(runs))
     if at > pages:
         return None
-    counts, boards = counts_of(runs), Boards(site.registry)
+    counts, boards = counts_of(runs), CompetitionLookup(site.registry)
     data = {
         **heading_of(group),
         "asked": fact_rows(_asked(group)),
@@ -110,7 +110,7 @@ def title_of(site: Site, id: str) -> str:
     return known.name if known else short(id, 80)
 
 
-def _row(site: Site, run: Run, boards: Boards) -> dict[str, Any]:
+def _row(site: Site, run: Run, boards: CompetitionLookup) -> dict[str, Any]:
     record, report = run.record, run.record.report
     return {
         "run": run.paths.root.name,

@@ -11,7 +11,7 @@ from mlebench.core.paths import CODE, LOGS, RUN_LOG, RUNNER_LOG, SUBMISSION, Run
 from mlebench.records.report import Report
 from mlebench.records.run_groups import Group, Run, elapsed
 from mlebench.records.timeline import HOST, Event, shortened, story
-from mlebench.report.boards import Boards
+from mlebench.report.competition_lookup import CompetitionLookup
 from mlebench.scoring import Thresholds, read_leaderboard
 from mlebench.web import history
 from mlebench.web.draw_run import LINES
@@ -112,7 +112,7 @@ def _glance(site: Site, run: Run) -> dict[str, Any]:
         "reason": shown(report.reason),
         "suspicious": shown(report.suspicious),
         "score": number_of(report.score),
-        "percentile": percentile_of(run, Boards(site.registry)),
+        "percentile": percentile_of(run, CompetitionLookup(site.registry)),
         "thresholds": thresholds,
         "lower": lower,
         **{name: getattr(report, name) for name in numbers},

@@ -5,16 +5,16 @@ from dataclasses import asdict
 from typing import Any
 
 from mlebench.report.intervals import LEVEL
-from mlebench.report.model import Entry
 from mlebench.report.render import columns, notes
-from mlebench.report.standings import EntryStandings, Rules
+from mlebench.report.standings import EntryStandings, StandingsOptions
+from mlebench.report.types import Entry
 from mlebench.web.pages import group
-from mlebench.web.site import Board, Page, Site, agent_of
+from mlebench.web.site import Page, Site, StandingsPage, agent_of
 
 HOME = "index.html"
 
 
-def path_of(site: Site, board: Board) -> str:
+def path_of(site: Site, board: StandingsPage) -> str:
     """The first board is the front page."""
     return HOME if site.boards and board.name == site.boards[0].name else f"standings/{board.name}.html"
 
@@ -69,7 +69,7 @@ def no_standings(site: Site, path: str, title: str) -> Page:
 ROUTES = ((HOME.replace(".", r"\."), page), (r"standings/([a-z0-9-]+)\.html", page))
 
 
-def _scope_names(board: Board) -> list[dict[str, Any]]:
+def _scope_names(board: StandingsPage) -> list[dict[str, Any]]:
     """The choices: splits, those that most agents were run on first, then categories."""
     counts: dict[tuple[str, str], int] = {}
     for found in board.standings.entries:
@@ -103,16 +103,16 @@ def _entry(site: Site, slug: str, found: EntryStandings) -> dict[str, Any]:
     }
 
 
-def _rows(board: Board) -> Iterator[dict[str, Any]]:
+def _rows(board: StandingsPage) -> Iterator[dict[str, Any]]:
     """Rows whose `competition_set` is the same number are about the same competitions, and may be ranked."""
     numbers: dict[frozenset[str], int] = {}
     for slug, found in board.entries.items():
         for scope in found.scopes:
-            ids = _competitions(found.entry, scope.kind, scope.name, board.standings.rules)
+            ids = _competitions(found.entry, scope.kind, scope.name, board.standings.options)
             yield {"entry": slug, **asdict(scope), "competition_set": numbers.setdefault(ids, len(numbers))}
 
 
-def _competitions(entry: Entry, kind: str, name: str, rules: Rules) -> frozenset[str]:
+def _competitions(entry: Entry, kind: str, name: str, rules: StandingsOptions) -> frozenset[str]:
     """The competitions that an entry's figures are about."""
     if kind == "split":
         return frozenset(rules.splits[name])

@@ -19,7 +19,7 @@ COLLECT_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
-class Survey:
+class CsvScan:
     """What the first pass finds out about a file."""
 
     columns: list[str]
@@ -89,7 +89,7 @@ class _Column:
 
 def survey_file(
     open_file: Callable[[], BinaryIO], columns: list[str], sep: str, as_text: Sequence[str], collect: str | None = None
-) -> tuple[Survey, dict[str, np.ndarray]]:
+) -> tuple[CsvScan, dict[str, np.ndarray]]:
     """The first pass: kinds of all columns and, on request, the values of one, while they are at hand.
 
     A caller that asks for one column will ask for others, so columns of whole numbers are collected too while they are
@@ -165,13 +165,13 @@ class _FirstPass:
         if self._wanted is not None and self._wanted not in self._whole_numbers:
             self._cells.append(block.cells[self._wanted])
 
-    def survey(self) -> Survey:
+    def survey(self) -> CsvScan:
         kinds = [column.decided() for column in self._seen]
         # Lines judged clean by the kinds assumed at the time are only clean if those kinds turned out right.
         clean = [packed if assumed == tuple(kinds) else None for assumed, packed in self._clean]
-        return Survey(self._columns, kinds, self._size, self._starts, clean, self._repeats)
+        return CsvScan(self._columns, kinds, self._size, self._starts, clean, self._repeats)
 
-    def values(self, survey: Survey) -> dict[str, np.ndarray]:
+    def values(self, survey: CsvScan) -> dict[str, np.ndarray]:
         """The columns that were collected."""
         whole = {place for place, kind in enumerate(survey.kinds) if kind == Kind.INT}
         found, numbers = {}, self._numbers or {}
@@ -192,7 +192,7 @@ def _clean(block: Block, classified: list[CellMasks], seen: list[_Column]) -> np
     return np.packbits(clean)
 
 
-def read_column(open_file: Callable[[], BinaryIO], survey: Survey, sep: str, name: str) -> np.ndarray:
+def read_column(open_file: Callable[[], BinaryIO], survey: CsvScan, sep: str, name: str) -> np.ndarray:
     """The values of one column, in another pass."""
     place = survey.columns.index(name)
 
@@ -204,7 +204,7 @@ def read_column(open_file: Callable[[], BinaryIO], survey: Survey, sep: str, nam
     return np.concatenate(pieces) if pieces else np.array([], dtype=object)
 
 
-def read_rows(open_file: Callable[[], BinaryIO], survey: Survey, sep: str, name: str, rows: np.ndarray) -> np.ndarray:
+def read_rows(open_file: Callable[[], BinaryIO], survey: CsvScan, sep: str, name: str, rows: np.ndarray) -> np.ndarray:
     """The values of one column in some rows, in another pass; no more of it is ever in memory."""
     place = survey.columns.index(name)
     ascending, order = np.unique(rows, return_inverse=True)

@@ -10,7 +10,7 @@ from mlebench.registry import Competition, Registry
 from mlebench.scoring import read_leaderboard
 
 
-class Boards:
+class CompetitionLookup:
     """Looks up competitions; one that is unknown here gives None."""
 
     def __init__(self, registry: Registry):

@@ -79,7 +79,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReportedRun:
     """One run as an input describes it: a report, and what is known about the run."""
 
     competition: str

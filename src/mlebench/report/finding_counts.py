@@ -8,19 +8,19 @@ from itertools import islice
 from typing import Any
 
 from mlebench.records.findings import ANSWERS, BY_JUDGE, JUDGE, KINDS, NOT_ENOUGH, YES, Findings, trust_in
-from mlebench.report.model import Outcome
+from mlebench.report.types import Outcome
 
 CLAIMED = "claimed"
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,39}")  # names of tools and categories
 _MOST_QUESTIONS = 50
 
 
-def told_of(records: Iterable[Findings]) -> dict[str, dict[str, Any]]:
+def summarize_findings(records: Iterable[Findings]) -> dict[str, dict[str, Any]]:
     """What each tool says about a run, in short: findings of each kind, its category, the answers of a judge."""
-    return {record.tool: _told(record) for record in records if _WORD.fullmatch(record.tool)}
+    return {record.tool: _summary(record) for record in records if _WORD.fullmatch(record.tool)}
 
 
-def _told(record: Findings) -> dict[str, Any]:
+def _summary(record: Findings) -> dict[str, Any]:
     kinds = Counter(finding.kind for finding in record.findings if not finding.rule.startswith(BY_JUDGE))
     category = record.facts.get("category")
     return {
@@ -48,7 +48,7 @@ def _name(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Found:
+class FindingCount:
     """How many of an agent's runs have something found about them."""
 
     tool: str
@@ -65,19 +65,19 @@ class Found:
         return 100 * self.runs / self.of
 
 
-def found_in(outcomes: Sequence[Outcome], *, claimed: bool = False) -> list[Found]:
+def count_findings(outcomes: Sequence[Outcome], *, claimed: bool = False) -> list[FindingCount]:
     """For each tool, how many runs have findings of each kind or fall into each category, and what a judge says."""
     tools = dict.fromkeys(tool for outcome in outcomes for tool in outcome.findings or {})
     rows = []
     for tool in sorted(tools):
         told = [outcome.findings[tool] for outcome in outcomes if outcome.findings and tool in outcome.findings]
-        for row in (*_mechanical(told), *_asked(told)):
+        for row in (*_detector_counts(told), *_judge_counts(told)):
             trust = "; ".join(part for part in (CLAIMED if claimed else "", row.pop("trust", "")) if part)
-            rows.append(Found(tool=tool, not_inspected=len(outcomes) - row["of"], trust=trust or None, **row))
+            rows.append(FindingCount(tool=tool, not_inspected=len(outcomes) - row["of"], trust=trust or None, **row))
     return rows
 
 
-def _mechanical(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _detector_counts(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     categories = Counter(one["category"] for one in told if one["category"])
     if categories:
         counted = sorted(categories.items(), key=lambda item: (-item[1], item[0]))
@@ -86,7 +86,7 @@ def _mechanical(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     yield from ({"finding": name, "runs": count, "of": len(told)} for name, count in counted)
 
 
-def _asked(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _judge_counts(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Answers from different judges, rubrics or calibrations are counted separately."""
     answers: dict[tuple[str, ...], list[str]] = {}
     for judge in (one[JUDGE] for one in told if one[JUDGE]):

@@ -6,7 +6,7 @@ from typing import Any
 
 from mlebench.core.outcomes import INFRA_ERROR, MODEL_UNAVAILABLE
 from mlebench.records.usage import ModelUsage
-from mlebench.report.model import Outcome
+from mlebench.report.types import Outcome
 
 TOKENS = ("input", "cached", "output", "reasoning")  # input includes cached, output includes reasoning
 
@@ -24,7 +24,7 @@ def usage_of(usage: ModelUsage | None) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Spent:
+class Usage:
     """Sums over the runs that report a value; None if none does. `unknown` counts the others, and lower bounds."""
 
     hours: float | None = None
@@ -40,7 +40,7 @@ class Spent:
     unknown: dict[str, int] | None = None  # runs whose calls, tokens, cost are not, or not completely, known
 
     @classmethod
-    def of(cls, outcomes: Iterable[Outcome]) -> "Spent":
+    def of(cls, outcomes: Iterable[Outcome]) -> "Usage":
         told = [outcome for outcome in outcomes if outcome.rerolls is not None]
         if not told:
             return cls()
