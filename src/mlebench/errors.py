@@ -1,11 +1,13 @@
 """Each exception class names who has to fix the problem. See `mlebench.core.errors`."""
 
 from mlebench.core.errors import (
+    CompetitionError,
     ConfigError,
     InvalidSubmissionError,
     MissingPackageError,
     NotPreparedError,
     PrerequisiteError,
+    RawDataError,
     RequestError,
     SandboxError,
     StorageError,
@@ -15,11 +17,13 @@ from mlebench.core.errors import (
 )
 
 __all__ = [
+    "CompetitionError",
     "ConfigError",
     "InvalidSubmissionError",
     "MissingPackageError",
     "NotPreparedError",
     "PrerequisiteError",
+    "RawDataError",
     "RequestError",
     "SandboxError",
     "StorageError",

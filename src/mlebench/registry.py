@@ -192,7 +192,8 @@ class Registry:
         ids = self.list_competition_ids()
         hint = did_you_mean(competition_id, ids, "`mlebench list` shows them all", cutoff=0.4, most=3)
         hint = did_you_mean(competition_id, ids, hint, cutoff=0.8, most=3)
-        raise UnknownCompetitionError(f"there is no competition {competition_id!r}; {hint}")
+        faults = "".join(f". The search path: {fault}" for fault in self.search_path_faults())
+        raise UnknownCompetitionError(f"there is no competition {competition_id!r}; {hint}{faults}")
 
     def list_competition_ids(self) -> list[str]:
         """All ids in this profile, sorted."""

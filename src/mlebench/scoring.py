@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from mlebench.core import paths
-from mlebench.core.errors import InvalidSubmissionError, MissingPackageError, PrerequisiteError
+from mlebench.core.authors import author_errors, place_of_function, require_parameters
+from mlebench.core.errors import (
+    CompetitionError,
+    InvalidSubmissionError,
+    MissingCodeError,
+    MissingPackageError,
+    PrerequisiteError,
+)
 from mlebench.core.files import LFS_POINTER, is_lfs_pointer
 from mlebench.records.report import Report
 
@@ -43,7 +50,10 @@ def import_fn(fn_import_string: str) -> Callable[..., Any]:
     package, _, name = module.rpartition(".")
     if name in paths.PROFILES and function in _MODULES_OF_V1 and not hasattr(code, function):
         code = import_code(f"{package}.{_MODULES_OF_V1[function]}")
-    return getattr(code, function)
+    try:
+        return getattr(code, function)
+    except AttributeError:
+        raise MissingCodeError(f"{Path(code.__file__ or module).name} has no function `{function}`") from None
 
 
 def import_code(module: str) -> ModuleType:
@@ -51,6 +61,8 @@ def import_code(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
+        if error.name == module:
+            raise MissingCodeError(f"there is no {module.rpartition('.')[2]}.py in the competition's folder") from None
         if (error.name or "").partition(".")[0] not in REFERENCE_PACKAGES:
             raise
         raise MissingPackageError(
@@ -99,10 +111,19 @@ class Grader:
         """The score, to five decimals; InvalidSubmissionError if the submission has none."""
         import numpy as np
 
-        score = self.grade_fn(submission, answers)
-        with np.errstate(over="ignore"):  # rounding makes numpy's largest floats infinite
-            # Python and numpy round ties differently; `round` goes by the kind of float that the metric returns.
-            return float(round(score, 5))
+        with author_errors():
+            grade = self.grade_fn
+            require_parameters(grade, "submission", "answers")
+            score = grade(submission, answers)
+        try:
+            with np.errstate(over="ignore"):  # rounding makes numpy's largest floats infinite
+                # Python and numpy round ties differently; `round` goes by the kind of float that the metric returns.
+                return float(round(score, 5))
+        except TypeError:
+            kind = "nothing" if score is None else f"a {type(score).__name__}"
+            raise CompetitionError(
+                f"`grade` returned {kind}, not a number: return the score", place_of_function(grade)
+            ) from None
 
     def __call__(self, submission: "pd.DataFrame", answers: Any) -> float | None:
         """The score, or None whatever the reason: existing clients rely on that. New code uses `score`."""
@@ -111,6 +132,8 @@ class Grader:
             return self.score(submission, answers)
         except InvalidSubmissionError as error:
             logger.warning("Invalid submission: %s", error)
+        except CompetitionError as error:
+            logger.error("The grader of this competition failed: %s", error)
         except (Exception, SystemExit):
             logger.exception("The grader of this competition failed; this is a fault of the grader")
         return None

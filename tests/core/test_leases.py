@@ -296,7 +296,7 @@ class TwoHosts(RuleBasedStateMachine):
         self.numbers: list[int] = []
         self.attentive: set[int] = set()
         self.plan: list[tuple[float, int, str]] = []
-        write = leases.rewrite
+        write = files.rewrite
         for where, name, what in (
             (leases, "rewrite", lambda path, text: self.refuse() if self.disk_is_full else write(path, text)),
             (leases, "_given_up", set()),

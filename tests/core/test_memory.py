@@ -11,7 +11,7 @@ from mlebench.registry import Competition
 from mlebench.run import validator_proxy
 from mlebench.run.machine import share_of_memory
 from mlebench.sandbox.base import Task
-from mlebench.validate.apart import CheckLimits
+from mlebench.validate.checker import CheckLimits
 
 GB = 10**9
 

@@ -146,7 +146,7 @@ def test_the_error_names_the_file_and_what_is_wrong(titanic: Path, tmp_path: Pat
     content = table.read_bytes()
     for damaged, fault in {
         b"": "cannot be read (No columns to parse from file); get the complete data again",
-        content.replace(b"PassengerId", b"Passenger", 1): "has no column 'PassengerId'; there are Passenger, ",
+        content.replace(b"PassengerId", b"Passenger", 1): "has no column 'PassengerId'; did you mean Passenger?",
         content.decode().encode("utf-16"): "cannot be read ('utf-8' codec can't decode byte 0xff",
     }.items():
         table.write_bytes(damaged)

@@ -104,15 +104,19 @@ from mlebench.registry import Registry
 
 @dataclass(frozen=True)
 class Endless(TwinSource):
+    folder: str = ""
+
     def fetch(self, competition, progress):
-        with Path(sys.argv[1], f"worker-{os.getpid()}").open("w") as file:
+        with Path(self.folder, f"worker-{os.getpid()}").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             os.rename(file.name, f"{file.name}.begun")
             time.sleep(3600)
 
 if __name__ == "__main__":
     ids = ["spaceship-titanic", "random-acts-of-pizza", "leaf-classification"]
-    list(prepare_many(Registry(Path(sys.argv[1], "data")), ids, Endless(), Options(), jobs=2))
+    import endless  # not `__main__`, whose names cannot be sent to another process
+
+    list(prepare_many(Registry(Path(sys.argv[1], "data")), ids, endless.Endless(folder=sys.argv[1]), Options(), jobs=2))
 """
 
 

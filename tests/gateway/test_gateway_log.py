@@ -1,4 +1,4 @@
-"""The gateway's messages go to runner.log, and an agent can cause as many as it likes."""
+"""What a gateway leaves: messages in runner.log, of which an agent can cause many; a trace; no folder."""
 
 import io
 import socket
@@ -45,3 +45,12 @@ def test_a_trace_that_the_disk_does_not_take_is_begun_later(tmp_path: Path) -> N
     trace.close()
     assert trace.left_out == 1
     assert (tmp_path / "absent" / "calls.jsonl").read_text().count("\n") == 1
+
+
+def test_what_a_plain_process_leaves_beside_the_socket_keeps_no_run_from_ending(
+    server: Endpoint, tmp_path: Path
+) -> None:
+    with GatewayProxy("token", access_to(server), tmp_path, 100) as proxy:
+        (proxy.folder / "more").mkdir()
+        (proxy.folder / "more" / "file").touch()
+    assert not proxy.folder.exists()

@@ -4,8 +4,6 @@ import hashlib
 import json
 import os
 import shutil
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ from mlebench.data.gold import keep_cost, recorded_cost
 from mlebench.grade import Limits, grade_csv, limits
 from mlebench.grade.limits import Allowance
 from mlebench.grade.row import Job, OneCompetition, Unjudged
-from mlebench.grade.worker import Worker
+from mlebench.grade.worker import grade_isolated
 from mlebench.records.data import GoldCost
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import CompetitionReport
@@ -64,15 +62,13 @@ def grade(submission, answers):
 class Greedy:
     """A competition whose grader does what a submission says."""
 
-    def __init__(self, folder: Path, competition: Competition, worker: Worker):
+    def __init__(self, folder: Path, competition: Competition):
         self.folder = folder
         self.competition = competition
         self.code = competition.folder
-        self._worker = worker
 
     def grade(self, path: Path, own: Limits = Limits()) -> CompetitionReport:  # noqa: B008
-        """As `grade_csv` with limits does, without a new process for each test."""
-        report = self._worker.grade(Job(OneCompetition(self.competition), self.competition.id, str(path), own))
+        report = grade_isolated(Job(OneCompetition(self.competition), self.competition.id, str(path), own))
         assert isinstance(report, CompetitionReport)
         return report
 
@@ -90,21 +86,14 @@ class Greedy:
         return path
 
 
-@pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
-    worker = Worker()
-    yield worker
-    worker.end()
-
-
 @pytest.fixture
-def greedy(titanic: Competition, worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Greedy:
+def greedy(titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Greedy:
     add_competition(tmp_path / "own", "greedy", GREEDY, titanic, tmp_path / "data")
     monkeypatch.setenv("MLEBENCH_COMPETITION_PATH", str(tmp_path / "own"))
     monkeypatch.setattr(limits, "LEAST_SECONDS", 1.0)
     monkeypatch.setattr(limits, "LEAST_MEMORY", 600_000_000)
     monkeypatch.setattr("mlebench.grade.worker._costs", {})
-    made = Greedy(tmp_path, Registry(tmp_path / "data").get_competition("greedy"), worker)
+    made = Greedy(tmp_path, Registry(tmp_path / "data").get_competition("greedy"))
     made.gold("")
     _manifest(made, gold={"seconds": 0.01, "memory": 100_000_000, "size": 4000})
     return made
@@ -253,11 +242,14 @@ def test_in_a_child_the_same_errors_are_raised(greedy: Greedy, monkeypatch: pyte
     path = greedy.submission("cpu")
     competition = greedy.competition
     with monkeypatch.context() as patch:
-        patch.setattr(Worker, "grade", lambda *_: Unjudged("bad_entry", "cannot read it: the disk failed"))
+        patch.setattr(
+            "mlebench.grade.submission.grade_isolated",
+            lambda _: Unjudged("bad_entry", "cannot read it: the disk failed"),
+        )
         with pytest.raises(UnreadableSubmissionError, match="the disk failed"):
             grade_csv(path, competition, limits=Limits())
     with monkeypatch.context() as patch:
-        patch.setattr("subprocess.Popen", _no_process)
+        patch.setattr("mlebench.grade.worker.call", _no_process)
         with pytest.raises(BlockingIOError):
             grade_csv(path, competition, limits=Limits())
     shutil.rmtree(competition.private_dir)
@@ -269,27 +261,11 @@ def _no_process(*_: object, **__: object) -> None:
     raise BlockingIOError(11, "Resource temporarily unavailable")
 
 
-def test_a_process_that_grades_is_started_again_if_it_was_killed(
-    greedy: Greedy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start, pids = Worker._start, []
-
-    def killed_once(worker: Any) -> None:
-        start(worker)
-        if not pids:
-            os.kill(worker._process.pid, signal.SIGKILL)
-        pids.append(worker._process.pid)
-
-    monkeypatch.setattr(Worker, "_start", killed_once)
-    assert grade_csv(greedy.submission("cpu"), greedy.competition, limits=Limits()).status == "graded"
-    assert len(set(pids)) == 2
-
-
 def test_the_reference_s_call_stays_in_this_process(titanic: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_child(*_: object) -> None:
+    def no_child(*_: object, **__: object) -> None:
         pytest.fail("a process was started")
 
-    monkeypatch.setattr(Worker, "_start", no_child)
+    monkeypatch.setattr("mlebench.grade.worker.call", no_child)
     assert grade_csv(titanic.sample_submission, titanic).status == "graded"
     monkeypatch.setattr(titanic.grader, "_grade_fn", lambda *_: bytearray(1 << 60))
     report = grade_csv(titanic.sample_submission, titanic)

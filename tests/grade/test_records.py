@@ -1,5 +1,6 @@
 """What a grade leaves behind: the fields of a report, the log of grades, and whether a run was in progress."""
 
+import errno
 import hashlib
 import json
 import os
@@ -16,7 +17,7 @@ import mlebench
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.untrusted import FileTooLargeError
 from mlebench.data.open_runs import BELIEVED_FOR, mark_open, open_runs, unmark_open
-from mlebench.grade import grade_csv
+from mlebench.grade import grade_csv, validate_submission
 from mlebench.grade.hashing import HashedStream
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import CompetitionReport, RunInfo
@@ -167,3 +168,29 @@ def test_a_line_of_the_log_that_a_full_disk_cut_spoils_no_other(
     assert earlier == before
     assert len(cut) == 20
     assert json.loads(last)["competition"] == titanic.id
+
+
+def test_validations_are_looks_at_the_answers(titanic: Competition, tmp_path: Path) -> None:
+    log = titanic.paths.data_dir / "grades.jsonl"
+    before = len(log.read_text().splitlines()) if log.exists() else 0
+    short = tmp_path / "short.csv"
+    short.write_text("PassengerId,Transported\n0001_01,True\n")
+    assert validate_submission(titanic.sample_submission, titanic)[0]
+    assert not validate_submission(short, titanic)[0]
+    lines = [json.loads(line) for line in log.read_text().splitlines()[before:]]
+    assert [line["status"] for line in lines] == ["valid", "invalid"]
+    assert lines[1]["submission_sha256"] == hashlib.sha256(short.read_bytes()).hexdigest()
+
+
+def test_validations_that_cannot_be_logged_are_said_once(
+    titanic: Competition, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, "read-only")
+
+    monkeypatch.setattr("mlebench.grade.log._append", refuse)
+    for _ in range(3):
+        assert validate_submission(titanic.sample_submission, titanic)[0]
+    said = [record.message for record in caplog.records if "not logged" in record.message]
+    log = titanic.paths.data_dir / "grades.jsonl"
+    assert said == [f"Validations are not logged: cannot write to {log}: the disk is read-only"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mlebench.core.tracebacks import last_raised
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
-from mlebench.integrity.failures.categories import TESTS, Verdict, classify, classify_apart
+from mlebench.integrity.failures.categories import TESTS, Verdict, classify, classify_isolated
 from mlebench.integrity.failures.crashes import find_crash
 from mlebench.integrity.failures.logs import HEAD, TAIL, lines_of
 from mlebench.integrity.failures.rules import RULES
@@ -307,13 +307,13 @@ def test_a_run_that_takes_too_much_memory_is_judged_by_its_records(thaw: Thaw, t
     case = changed("medal", files={"submission/submission.csv": "PassengerId,Transported\n" + "0,1\n" * 6_000_000})
     group = thaw(case)
     (run,) = group.runs()
-    found = classify_apart(of_run(run, group), Registry(group.record.data_dir), memory=1 << 20)
+    found = classify_isolated(of_run(run, group), Registry(group.record.data_dir), memory=1 << 20)
     assert found.category == "medal"
-    assert found.unread == "it took more than 300 s or 1 MiB of memory"
+    assert found.unread == "it took more than 1 MiB of memory"
     assert [one.rule for one in found.findings().findings] == ["medal", "not-inspected"]
     (tmp_path / "x.csv").write_text(case["files"]["submission/submission.csv"])
     line = Subject("submissions.jsonl", "line 1", case["competition"], tmp_path / "x.csv", (), ())
-    assert classify_apart(line, Registry(group.record.data_dir), memory=1 << 20).category == "other"
+    assert classify_isolated(line, Registry(group.record.data_dir), memory=1 << 20).category == "other"
 
 
 def test_an_agents_text_cannot_control_a_terminal(thaw: Thaw) -> None:

@@ -9,9 +9,10 @@ import pytest
 from support.endpoints import Call, Endpoint, access_to, front_of
 from support.run_fixtures import Mlebench
 
+from mlebench.core.isolate import IsolatedCallError
 from mlebench.gateway.scripted.apis import APIS
 from mlebench.gateway.scripted.script import Answer, ToolCall
-from mlebench.integrity.apart import GaveUpError, apart
+from mlebench.integrity.isolated import inspect_isolated
 from mlebench.integrity.rules.detectors import Case, detect
 from mlebench.integrity.subjects import Subject
 from mlebench.records.timeline import story
@@ -284,7 +285,7 @@ def test_hostile_files_do_no_harm(ended_run: Left, titanic: Competition, ids: li
     (tmp_path / "secret").write_text("mlebench grade")
     assert subject.run
     (subject.run.paths.code / "link.py").symlink_to(tmp_path / "secret")
-    findings, facts = apart(detect, Case(subject, titanic.paths.data_dir))
+    findings, facts = inspect_isolated(detect, Case(subject, titanic.paths.data_dir))
     kinds = {finding.rule: finding.kind for finding in findings}
     assert kinds["looks-for-answers"] == "violation"
     assert kinds["calls-a-grader"] == "violation"
@@ -305,21 +306,14 @@ def test_a_huge_submission_is_sampled(ended_run: Left, titanic: Competition) -> 
     assert found(ended_run({SUBMISSION: made, "code/main.py": tenth}), titanic) == {}
 
 
-def _hang(seconds: float) -> None:
-    import time
-
-    time.sleep(seconds)
+def _fail(_: None) -> None:
+    raise ZeroDivisionError("on purpose")
 
 
-def _eat(size: int) -> int:
-    return len(bytearray(size))
-
-
-def test_parsers_have_limits() -> None:
-    with pytest.raises(GaveUpError):
-        apart(_hang, 60.0, seconds=1)
-    with pytest.raises(GaveUpError):
-        apart(_eat, 2 << 30, memory=64 << 20)
+def test_our_own_mistakes_are_logged_and_end_no_inspection(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(IsolatedCallError, match="the traceback was logged"):
+        inspect_isolated(_fail, None)
+    assert "in _fail" in caplog.text
 
 
 # The command

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlebench.core.errors import NotPreparedError, PrerequisiteError
+from mlebench.core.errors import CompetitionError, NotPreparedError, PrerequisiteError
 from mlebench.kit import Output, Raw, Table, encode_json, md5_of, open_raw, public_sample, split_rows
 from mlebench.kit.outputs import finish, run_prepare
 from mlebench.kit.twins import zip_bytes
@@ -108,7 +108,7 @@ def test_absolute_sizes_are_themselves_on_real_data_and_the_twins_on_a_twin(fold
     (folder.parent / "twin.json").write_text(json.dumps({"scaled": {"9914": 12}}), encoding="utf-8")
     with open_raw(folder) as raw:
         assert raw.scaled(9914) == 12
-        with pytest.raises(KeyError):
+        with pytest.raises(CompetitionError, match="does not say what stands for 1"):
             raw.scaled(1)
 
 

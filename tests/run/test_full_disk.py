@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -42,7 +43,7 @@ from mlebench.run.execute import FINAL, MAY_BE_RETRIED, NOT_STORED, abandon, exe
 from mlebench.run.full_disk import charged_for_uploads
 from mlebench.run.publish import unstage
 from mlebench.run.snapshots import Snapshots
-from mlebench.run.validator_proxy import ValidatorProxy
+from mlebench.run.validator_proxy import ValidatorProxy, _connect
 from mlebench.sandbox import collect, session, supervisor
 from mlebench.sandbox.session import Outcome, Session
 
@@ -195,7 +196,7 @@ def test_a_full_disk_leaves_no_half_of_a_report_or_a_bundle(ended_agent: Run, tm
     group = Group.read(ended_agent.paths.group.root)
     target = tmp_path / "bundle.tar.gz"
     for act in (lambda: make_bundle(group, target), lambda: groups.finish(group)):
-        with pytest.raises(OSError, match="No space"), full_after(count):
+        with pytest.raises((OSError, PrerequisiteError), match=r"No space|the disk is full"), full_after(count):
             act()
     assert groups.finish(Group.read(group.paths.root)) is not None
     make_bundle(Group.read(group.paths.root), target)
@@ -472,6 +473,15 @@ def test_a_validator_whose_uploads_take_too_much_is_ended_and_remembered(titanic
             return proxy.has_filled_disk
 
         wait_until(has_filled_disk, "the validator has been ended")
+
+
+def test_a_validator_that_does_not_listen_yet_leaves_no_open_socket() -> None:
+    """An open one is a warning when it is collected, and fails the test."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+        path = Path(folder, "v.sock")
+        server.bind(str(path))
+        with pytest.raises(ConnectionRefusedError):
+            _connect(path)
 
 
 def test_a_disk_that_fills_up_during_a_run_loses_no_submission(

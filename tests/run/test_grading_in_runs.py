@@ -9,7 +9,7 @@ from support.competition_folders import add_competition
 from support.records import report_of
 from support.run_fixtures import Mlebench, reports_of
 
-from mlebench.core.workers import thread_variables
+from mlebench.core.isolate import thread_variables
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
 

@@ -14,10 +14,10 @@ from typing import Any, Protocol
 import httpx2
 import msgspec
 
+from mlebench.core.serve import server_of
 from mlebench.gateway.access import ModelAccess, plan_access
 from mlebench.gateway.accounting import Ended, Ledger, Reservation
 from mlebench.gateway.prices import Price, Tokens
-from mlebench.gateway.process import server_of
 from mlebench.gateway.server import Gateway
 from mlebench.gateway.upstream import Timing
 from mlebench.records.usage import ModelUsage

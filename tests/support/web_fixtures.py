@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
+from mlebench.core.serve import LOOPBACK, listening, server_of
 from mlebench.registry import Registry
-from mlebench.validate.server import LOOPBACK, listening
 from mlebench.web.server import application
 from mlebench.web.source import Source
 from support.sites import make_group
@@ -47,10 +46,7 @@ class Serving:
 
     def __init__(self, folder: Path):
         self._listening = listening(LOOPBACK, (0,), None)
-        config = uvicorn.Config(
-            application(Source([folder], Registry(folder.parent / "data"))), lifespan="off", log_config=None, ws="none"
-        )
-        self._server = uvicorn.Server(config)
+        self._server = server_of(application(Source([folder], Registry(folder.parent / "data"))))
 
     def __enter__(self) -> str:
         (bound,) = self._listening.__enter__()

@@ -30,13 +30,14 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from mlebench.registry import Registry
-from mlebench.validate.apart import CheckLimits
-from mlebench.validate.server import Limits, Validator, listening, serve
+from mlebench.core.serve import ServerLimits, listening
+from mlebench.validate.checker import CheckLimits
+from mlebench.validate.server import Limits, Validator, serve
 import logging
 logging.basicConfig(level=logging.INFO, format="%(message)s")
 registry = Registry(sys.argv[1])
 limits = Limits(
-    body=100_000, seconds=8, header_seconds=8, connections=8, check=CheckLimits(seconds=10, memory=2 << 30)
+    body=100_000, seconds=8, server=ServerLimits(8, header_seconds=8), check=CheckLimits(seconds=10, memory=2 << 30)
 )
 validator = Validator(registry.list_competition_ids(), registry.get_competition, limits=limits)
 with listening("127.0.0.1", [0], None) as sockets:

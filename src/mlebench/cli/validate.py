@@ -11,7 +11,7 @@ from mlebench.cli.codes import FAILED
 from mlebench.cli.options import data_dir_option, profile_option, registry_at
 from mlebench.cli.output import busy, print_json
 from mlebench.cli.quantities import Size
-from mlebench.core.errors import NotPreparedError
+from mlebench.core.errors import CompetitionError, NotPreparedError
 from mlebench.core.untrusted import LARGEST_SUBMISSION
 
 if TYPE_CHECKING:
@@ -116,7 +116,10 @@ def _check(submission: Path, competition: "Competition", limit: int) -> None:
         with busy(f"checking {submission.name}"):
             valid, message = validate_format(submission, competition, limit)
     except CheckFailedError as error:
-        logger.exception("%s", error)
+        if isinstance(error.__cause__, CompetitionError):
+            logger.error("The grader of %s failed: %s", competition.id, error.__cause__)
+        else:
+            logger.exception("%s", error)
         print_json({"error": "The validator failed.", "details": str(error)})
         raise SystemExit(FAILED) from None
     print_json({"is_valid": valid, "result": message})
@@ -135,8 +138,9 @@ def _serve(
     unix: Path | None,
     memory: int | None,
 ) -> None:
-    from mlebench.validate.apart import CheckLimits
-    from mlebench.validate.server import LOOPBACK, Limits, Validator, listening, serve
+    from mlebench.core.serve import LOOPBACK, listening
+    from mlebench.validate.checker import CheckLimits
+    from mlebench.validate.server import Limits, Validator, serve
 
     if one_only and not competition:
         raise click.UsageError("--public holds one competition's files: name it with -c")

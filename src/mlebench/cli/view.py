@@ -29,8 +29,8 @@ def command(named: tuple[str, ...], port: int, host: str | None, runs_dir: Path 
     DIR is a folder of run groups; GROUP is a group's path or the beginning of its name. Without either and without
     --runs-dir: the folders of this machine's runs, on real data and on twins.
     """
-    from mlebench.validate.server import LOOPBACK, listening
-    from mlebench.web.server import application, serve
+    from mlebench.core.serve import LOOPBACK, listening, serve
+    from mlebench.web.server import application
     from mlebench.web.source import Source
 
     if runs_dir and any(map(os.path.isdir, named)):

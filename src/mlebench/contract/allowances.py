@@ -28,6 +28,7 @@ class Allowances:
     labelled_files: dict[str, str] = field(default_factory=dict)  # files whose path gives the label: files to predict
     harmless: dict[str, dict[str, Any]] = field(default_factory=dict)  # tables that hold truth but give nothing away
     closed_archives: list[str] = field(default_factory=list)  # the description need not explain what is in them
+    absent: list[str] = field(default_factory=list)  # files that the description names, and agents do not find
     nothing_to_compare: str = ""  # why the search for leaks finds nothing to compare
 
     @classmethod

@@ -1,15 +1,20 @@
 """What checks look at: a competition's prepared twin, and its grader's verdicts on right and wrong submissions."""
 
+import csv
 import io
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from mlebench.contract.allowances import Allowances
 from mlebench.contract.fingerprints import fingerprint, raw_index
 from mlebench.contract.submissions import submissions
-from mlebench.core.errors import InvalidSubmissionError
+from mlebench.core.errors import CompetitionError, InvalidSubmissionError
+from mlebench.core.paths import CONFIG
+from mlebench.core.suggestions import did_you_mean
 from mlebench.data.answers import load_answers
 from mlebench.registry import Competition
 from mlebench.validate.reading import read_table
@@ -42,7 +47,14 @@ class Case:
         facts = self.competition.submission
         gold = self.competition.gold_submission.read_bytes()
         sample = public_sample_bytes(self.competition)
+        _require_columns(sample, f"the sample submission, {self._name(self.competition.sample_submission)}", facts)
+        _require_columns(
+            gold, f"the gold submission, {self._name(self.competition.gold_submission)}", {"id": facts["id"]}
+        )
         return submissions(sample, gold, facts["id"], facts["targets"], facts.get("truth"))
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.competition.paths.prepared).as_posix()
 
     @property
     def truth(self) -> list[str]:
@@ -68,3 +80,15 @@ class Case:
             error.add_note(f"the submission was {name!r}")
             raise
         return "nan" if math.isnan(score) else score
+
+
+def _require_columns(content: bytes, file: str, facts: Mapping[str, Any]) -> None:
+    """Refuse facts about submissions that a right one contradicts."""
+    header, *rows = [*csv.reader(io.StringIO(content.decode("utf-8-sig")))] or [[]]
+    if not rows:
+        raise CompetitionError(f"{file}, has no rows: let prepare write one for each row of the test set")
+    for key, names in (("id", [facts["id"]]), ("targets", facts.get("targets", []))):
+        for name in names:
+            if name not in header:
+                fault = f"`submission.{key}` names the column {name!r}, which {file}, does not have"
+                raise CompetitionError(f"{fault}; {did_you_mean(str(name), header)}", CONFIG)

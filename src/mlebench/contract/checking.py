@@ -1,35 +1,65 @@
 """The list of checks, and how they are run on one competition."""
 
-import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from mlebench.contract.case import Case
-from mlebench.contract.facts import code, description, facts, leaderboard
+from mlebench.contract.facts import code, description, facts, grade_code, leaderboard, prepare_code, twin_code
 from mlebench.contract.golden import golden_files, golden_scores
 from mlebench.contract.grading import faults, format_check, gold, messages, row_order, sample
 from mlebench.contract.leaks import leaks
-from mlebench.contract.texts import columns_named, example, files_named
+from mlebench.contract.texts import columns_named, example, files_named, files_placed
 from mlebench.contract.twins import prepare, twin
-from mlebench.core.errors import PrerequisiteError
-from mlebench.data.pipeline import IncompleteError
+from mlebench.core.authors import author_errors, place_in_code
+from mlebench.core.errors import CompetitionError, PrerequisiteError, RawDataError
 from mlebench.data.pipeline import prepare as make_data
 from mlebench.data.sources import TwinSource
 from mlebench.registry import Competition
 
+Faults = Callable[[Case], Iterator[str]]
+
+
+def raw_data(case: Case) -> Iterator[str]:
+    """The twin can be made."""
+    TwinSource(case.seed, case.size).fetch(case.competition)
+    yield from ()
+
+
+def data(case: Case) -> Iterator[str]:
+    """The data can be prepared."""
+    make_data(case.competition, TwinSource(case.seed, case.size))
+    yield from ()
+
+
+def allowances(case: Case) -> Iterator[str]:
+    """What config.yaml says to the contract can be understood."""
+    _ = case.allowances
+    yield from ()
+
+
+def submissions(case: Case) -> Iterator[str]:
+    """The sample and the gold submission have the columns that config.yaml names."""
+    _ = case.submissions
+    yield from ()
+
+
+def verdicts(case: Case) -> Iterator[str]:
+    """The grader has a verdict on every submission."""
+    _ = case.verdicts
+    yield from ()
+
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that must hold; if it does not, later checks may make no sense (`stops`)."""
+    """One thing that must hold; what it `needs` must hold first, or it makes no sense."""
 
-    find_faults: Callable[[Case], Iterator[str]]
-    stops: bool = False
+    find_faults: Faults
+    needs: tuple[Faults, ...] = ()
 
     @property
     def name(self) -> str:
-        return self.find_faults.__name__.strip("_").replace("_", " ")
+        return self.find_faults.__name__.replace("_", " ")
 
     @property
     def what(self) -> str:
@@ -38,25 +68,32 @@ class Check:
 
 
 FACTS = (
-    Check(facts, stops=True),
-    Check(leaderboard, stops=True),
+    Check(facts),
+    Check(leaderboard),
     Check(description),
-    Check(code, stops=True),
-    Check(twin, stops=True),
-    Check(prepare, stops=True),
+    Check(code),
+    Check(twin, needs=(twin_code,)),
+    Check(prepare, needs=(prepare_code, twin_code, raw_data)),
 )
+_PREPARED = (prepare_code, twin_code, raw_data, data)
+_GRADED = (facts, grade_code, *_PREPARED, verdicts)
 # On every twin of our own competitions, whatever its seed and size.
 DATA = (
-    Check(sample, stops=True),
-    Check(gold),
-    Check(faults),
-    Check(row_order),
-    Check(format_check),
-    Check(messages),
-    Check(leaks),
+    Check(sample, needs=(facts, grade_code, *_PREPARED)),
+    Check(gold, needs=(leaderboard, *_GRADED)),
+    Check(faults, needs=_GRADED),
+    Check(row_order, needs=_GRADED),
+    Check(format_check, needs=_GRADED),
+    Check(messages, needs=_GRADED),
+    Check(leaks, needs=(facts, *_PREPARED, submissions)),
 )
-TEXT = (Check(example), Check(files_named), Check(columns_named))
-GOLDEN = (Check(golden_files), Check(golden_scores))
+TEXT = (
+    Check(example, needs=_GRADED),
+    Check(files_named, needs=(allowances, *_PREPARED)),
+    Check(files_placed, needs=(allowances, *_PREPARED)),
+    Check(columns_named, needs=(facts, *_PREPARED)),
+)
+GOLDEN = (Check(golden_files, needs=_PREPARED), Check(golden_scores, needs=_GRADED))
 
 
 @dataclass(frozen=True)
@@ -72,34 +109,41 @@ def run_contract(competition: Competition, golden: dict[str, Any] | None = None)
 
     Golden figures are what another implementation made of some twins, in the form of `tests/golden/<id>.json`.
     """
-    stopped = False
-    case = Case(competition)
+    run = _Run(Case(competition))
     for check in (*FACTS, *DATA, *TEXT):
-        if check is DATA[0] and not stopped and (failures := faults_of(Check(_make_data), case)):
-            stopped = True
-            yield Outcome(Check(_make_data), failures)
-        outcome = Outcome(check, None if stopped else faults_of(check, case))
-        stopped = stopped or bool(check.stops and outcome.faults)
-        yield outcome
+        if check is DATA[0] and (unprepared := run.faults(data)) and not run.faults(prepare):
+            yield Outcome(Check(data), unprepared)
+        yield run.outcome(check)
     if golden:
-        yield from [Outcome(check, None) for check in GOLDEN] if stopped else _compare(competition, golden)
+        yield from [Outcome(check, None) for check in GOLDEN] if run.faults(data) else _compare(competition, golden)
+
+
+class _Run:
+    """Checks of one case, each run at most once."""
+
+    def __init__(self, case: Case):
+        self._case = case
+        self._known: dict[Faults, list[str]] = {}
+
+    def faults(self, find_faults: Faults) -> list[str]:
+        if find_faults not in self._known:
+            self._known[find_faults] = faults_of(Check(find_faults), self._case)
+        return self._known[find_faults]
+
+    def outcome(self, check: Check) -> Outcome:
+        possible = not any(self.faults(need) for need in check.needs)
+        return Outcome(check, self.faults(check.find_faults) if possible else None)
 
 
 def _compare(competition: Competition, golden: dict[str, Any]) -> Iterator[Outcome]:
     """Compare with golden figures, one twin after another."""
     differences: dict[Check, list[str]] = {check: [] for check in GOLDEN}
     for name, figures in golden.items():
-        case = Case(competition, *twin_named(name), figures)
+        run = _Run(Case(competition, *twin_named(name), figures))
         for check in GOLDEN:
-            found = faults_of(Check(_make_data), case) or faults_of(check, case)
+            found = next(filter(None, map(run.faults, check.needs)), None) or run.faults(check.find_faults)
             differences[check] += [f"{name}: {fault}" for fault in found]
     yield from (Outcome(check, found) for check, found in differences.items())
-
-
-def _make_data(case: Case) -> Iterator[str]:
-    """The data can be prepared."""
-    make_data(case.competition, TwinSource(case.seed, case.size))
-    yield from ()
 
 
 def twin_named(name: str) -> tuple[int, float]:
@@ -115,25 +159,17 @@ def faults_of(check: Check, case: Case) -> list[str]:
     """What a check finds; an exception in the competition's code is a fault, reported with its place."""
     found: list[str] = []
     try:
-        found.extend(check.find_faults(case))
-    except (PrerequisiteError, IncompleteError) as error:
+        with author_errors():
+            found.extend(check.find_faults(case))
+    except (CompetitionError, RawDataError) as error:
+        text = f"{error.place}: {error.fault}" if error.place else error.fault
+        notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()) if not note.startswith("The last raw"))
+        text = f"{text.removeprefix(f'{case.competition.id}: ')}{notes}"
+        found.append(text if text.endswith("?") else f"{text}.")
+    except PrerequisiteError as error:
         found.append(str(error))
-    except (Exception, SystemExit) as error:
-        if (place := _place(error, case.competition.folder)) is None:
+    except Exception as error:
+        if (place := place_in_code(error)) is None:
             raise
-        notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
-        found.append(f"{place}: {type(error).__name__}: {error}{notes}.")
+        found.append(f"{place}: {type(error).__name__}: {error}.")
     return found
-
-
-def _place(error: BaseException, folder: Path) -> str | None:
-    """Where in a competition's own code an exception came from; None if it came from elsewhere."""
-    chain: BaseException | None = error
-    while chain:
-        for frame in reversed(traceback.extract_tb(chain.__traceback__)):
-            if Path(frame.filename).parent == folder:
-                return f"{Path(frame.filename).name}, line {frame.lineno}"
-        chain = chain.__cause__ or chain.__context__
-    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).parent == folder:
-        return f"{Path(error.filename).name}, line {error.lineno}"
-    return None

@@ -1,13 +1,13 @@
 """Checks of what a competition's folder says, before any data is made."""
 
 from collections.abc import Callable, Iterator
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from mlebench.contract.case import Case
 from mlebench.contract.wording import HEADINGS, Wording
-from mlebench.core.errors import MissingPackageError
+from mlebench.core.authors import author_errors, require_parameters
+from mlebench.core.errors import CompetitionError, MissingCodeError, MissingPackageError
 from mlebench.core.paths import CONFIG, DESCRIPTION, LEADERBOARD, PRIVATE, PUBLIC, TWIN
 from mlebench.registry import code_name
 from mlebench.scoring import import_fn, lower_is_better, read_leaderboard
@@ -64,26 +64,39 @@ def description(case: Case) -> Iterator[str]:
 
 def code(case: Case) -> Iterator[str]:
     """prepare, grade and twin can be imported and called."""
+    for faults in (twin_code, grade_code, prepare_code):
+        yield from faults(case)
+
+
+def twin_code(case: Case) -> Iterator[str]:
+    """twin can be imported and called."""
     competition = case.competition
-    twin = f"{code_name(competition.id)}.{Path(TWIN).stem}:twin"
     if not (competition.folder / TWIN).is_file():
         yield f"there is no {TWIN}: write a function `twin(raw)` in it that makes synthetic raw data."
-    else:
-        yield from _unusable("twin", lambda: import_fn(twin), "raw")
-    yield from _unusable("grade", lambda: competition.grader.grade_fn, "submission", "answers")
-    preparer = competition.prepare_fn
-    yield from _unusable("prepare", lambda: getattr(preparer, "function", preparer), "raw", PUBLIC, PRIVATE)
+        return
+    yield from _unusable(lambda: import_fn(f"{code_name(competition.id)}.{Path(TWIN).stem}:twin"), "raw")
 
 
-def _unusable(name: str, find: Callable[[], Callable[..., Any]], *arguments: str) -> Iterator[str]:
+def grade_code(case: Case) -> Iterator[str]:
+    """grade can be imported and called."""
+    yield from _unusable(lambda: case.competition.grader.grade_fn, "submission", "answers")
+
+
+def prepare_code(case: Case) -> Iterator[str]:
+    """prepare can be imported and called."""
+    preparer = case.competition.prepare_fn
+    yield from _unusable(lambda: getattr(preparer, "function", preparer), "raw", PUBLIC, PRIVATE)
+
+
+def _unusable(find: Callable[[], Callable[..., Any]], *arguments: str) -> Iterator[str]:
     """What an import does not find, or a call would not take; other exceptions are the code's own."""
     try:
-        signature(find()).bind(*arguments)
-    except TypeError:
-        yield f"`{name}` cannot be called as `{name}({', '.join(arguments)})`: give it these parameters."
+        with author_errors():
+            require_parameters(find(), *arguments)
+    except CompetitionError as error:
+        advice = f": add the function, or name the right one in {CONFIG}" if isinstance(error, MissingCodeError) else ""
+        yield f"{error}{advice}."
     except MissingPackageError as error:
         yield f"{error}."
     except ModuleNotFoundError as error:
         yield f"{error}: add the file, or install the package that it needs."
-    except (AttributeError, ImportError) as error:
-        yield f"{error}: add the function, or name the right one in {CONFIG}."

@@ -88,9 +88,9 @@ def format_check(case: Case) -> Iterator[str]:
         try:
             valid, why = check_format(io.BytesIO(content), case.competition)
         except CheckFailedError as error:
-            cause = error.__cause__
-            yield f"the format check fails on {name!r} ({cause!r}): does `stand_in` have the columns of the answers?"
-            continue
+            fault = f"the format check fails on {name!r} ({error.__cause__})"
+            yield f"{fault}: does `stand_in` have the columns of the answers?"
+            return
         if valid and case.verdicts[name] == INVALID:
             yield (
                 f"`mlebench validate` accepts {name!r}, which the grader refuses: "

@@ -11,6 +11,7 @@ import pandas as pd
 
 from mlebench.contract.allowances import COLUMNS, ONE_ROW_PER
 from mlebench.contract.case import Case
+from mlebench.contract.file_names import telling_name, truth_of_rows
 from mlebench.contract.grading import as_table
 from mlebench.contract.public_files import public_files, public_tables
 from mlebench.core.paths import CONFIG
@@ -18,11 +19,12 @@ from mlebench.kit import public_sample_bytes
 
 
 def leaks(case: Case) -> Iterator[str]:
-    """No public file holds the truth of a test row."""
+    """Neither public files nor their names hold the truth of a test row."""
     search = Search(case)
     for name, table in public_tables(case.competition.public_dir):
         yield from search.table(name, table)
     yield from search.labelled_files()
+    yield from search.file_names()
     reason = case.allowances.nothing_to_compare
     if not search.compared and not reason:
         yield (
@@ -108,6 +110,17 @@ class Search:
                 if content in known or PurePosixPath(name).name in known:
                     yield f"{name} is to be predicted, but is also among the labelled files {labelled}: remove it."
                     break
+
+    def file_names(self) -> Iterator[str]:
+        """A file of the test set whose name gives away the truth."""
+        truth = truth_of_rows(self._answers, self._facts["id"], self._case.truth)
+        names = (name for name, _ in public_files(self._case.competition.public_dir))
+        if telling := telling_name(names, truth):
+            name, id = telling
+            yield (
+                f"the name of {name} gives the truth of the test row {id!r}, {truth[id]!r}: let names of files of the "
+                "test set say no more than the id."
+            )
 
     def _is_sample(self, table: pd.DataFrame) -> bool:
         """Whether it says no more than the sample submission; other values for the same ids are a leak."""

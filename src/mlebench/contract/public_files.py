@@ -14,19 +14,26 @@ from mlebench.core.paths import DESCRIPTION
 from mlebench.kit import open_raw
 
 
-def public_files(public: Path, closed: Container[str] = ()) -> Iterator[tuple[str, bytes]]:
+def public_files(public: Path, closed: Container[str] = (), *, nested: bool = False) -> Iterator[tuple[str, bytes]]:
     """Every file, including those in archives, by the path it has when each archive is unpacked in place.
 
-    `closed` archives are not opened.
+    `closed` archives are not opened; those in archives only if `nested`.
     """
     for path in sorted(path for path in public.rglob("*") if path.is_file()):
         name, content = path.relative_to(public).as_posix(), path.read_bytes()
         if name == DESCRIPTION:
             continue
         yield name, content
-        for member, inner in (members_of(content) or {}).items() if name not in closed else ():
-            if not member.endswith("/"):
-                yield member, inner
+        if name not in closed:
+            yield from _members(content, nested=nested)
+
+
+def _members(archive: bytes, *, nested: bool) -> Iterator[tuple[str, bytes]]:
+    for name, content in (members_of(archive) or {}).items():
+        if not name.endswith("/"):
+            yield name, content
+            if nested:
+                yield from _members(content, nested=True)
 
 
 def public_tables(public: Path) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from mlebench.contract.case import Case
 from mlebench.contract.public_files import parsed_json, public_files, tables_of
 from mlebench.contract.wording import SUBMISSION, Example, Wording
-from mlebench.core.paths import DESCRIPTION
+from mlebench.core.paths import CONFIG, DESCRIPTION
 from mlebench.kit import public_sample_bytes
-from mlebench.validate.check import check_format
+from mlebench.validate.check import CheckFailedError, check_format
 
 ELLIPSES = ("...", "…")
 
@@ -41,7 +41,11 @@ def example(case: Case) -> Iterator[str]:
     if missing := [name for name in targets if name not in shown.header]:
         yield f"the example in {DESCRIPTION} lacks the column {missing[0]!r}: show it."
     elif shown.rows:
-        valid, why = check_format(io.BytesIO(_on_all_ids(shown, sample, targets)), case.competition)
+        try:
+            valid, why = check_format(io.BytesIO(_on_all_ids(shown, sample, targets)), case.competition)
+        except CheckFailedError as error:
+            yield f"the format check fails on the values that {DESCRIPTION} shows ({error.__cause__})."
+            return
         if not valid:
             yield f"the values that {DESCRIPTION} shows are not accepted: {why} Fix the example or the grader."
 
@@ -74,6 +78,18 @@ def files_named(case: Case) -> Iterator[str]:
     if unnamed := sorted(name for name in names if not wording.names_file(name)):
         more = f" and {len(unnamed) - 1} more" * (len(unnamed) > 1)
         yield f"{DESCRIPTION} does not name the public file `{unnamed[0]}`{more}, in backticks: say what is in it."
+
+
+def files_placed(case: Case) -> Iterator[str]:
+    """Every file that the description promises is there."""
+    names = [name for name, _ in public_files(case.competition.public_dir, nested=True)]
+    expected = [promise for promise in _wording(case).promised_files() if promise.written not in case.allowances.absent]
+    if broken := [promise.written for promise in expected if not promise.is_kept(names)]:
+        more = f" and {len(broken) - 1} more" * (len(broken) > 1)
+        yield (
+            f"{DESCRIPTION} promises `{broken[0]}`{more}, but there is no such public file: let prepare place it, "
+            f"correct the name, or say in {CONFIG} that agents do not find it (`contract: {{absent: [...]}}`)."
+        )
 
 
 def columns_named(case: Case) -> Iterator[str]:

@@ -6,6 +6,7 @@ The conventions are those of docs/add-a-competition.md.
 import csv
 import io
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -19,6 +20,14 @@ NAME = re.compile(r"`([^`\n]+)`")
 RANGE = re.compile(r"`([^`\n]+)`(?:,? …,?| to)\s`([^`\n]+)`")
 AND_SO_ON = re.compile(r"`([^`\n]+)`,? …(?! ?`)")
 ANYTHING = re.compile(r"<[^<>/]+>|\*")
+# fmt: off
+FILE_KINDS = (
+    "7z", "aif", "aiff", "avi", "bin", "bmp", "bson", "bz2", "csv", "dcm", "feather", "flac", "geojson", "gif", "gz",
+    "h5", "hdf5", "html", "ipynb", "jpeg", "jpg", "json", "jsonl", "mat", "md", "mp3", "mp4", "nii", "npy", "npz",
+    "parquet", "pdf", "png", "svg", "tar", "tfrec", "tfrecord", "tgz", "tif", "tiff", "tsv", "txt", "wav", "webp",
+    "xml", "yaml", "zip",
+)
+# fmt: on
 
 
 class Example(NamedTuple):
@@ -44,6 +53,17 @@ class Range(NamedTuple):
             and number.isdecimal()
             and self.first <= int(number) <= self.last
         )
+
+
+class Promise(NamedTuple):
+    """A file or a folder that a description says agents find."""
+
+    written: str
+    pattern: re.Pattern[str]
+
+    def is_kept(self, names: Iterable[str]) -> bool:
+        """Whether some file is called so, or is in a folder that is, wherever the folder is."""
+        return any(self.pattern.search(f"/{name}") for name in names)
 
 
 @dataclass(frozen=True)
@@ -77,6 +97,13 @@ class Wording:
             for start in range(len(parts))
         )
 
+    def promised_files(self) -> list[Promise]:
+        """What "Dataset Description" names that looks like a file or a folder."""
+        section = FENCED.sub("", self.text).partition("\n## Dataset Description\n")[2]
+        ends = ("/", *(f".{kind}" for kind in FILE_KINDS))
+        written = [name for name in NAME.findall(section) if name.endswith(ends) and not name.startswith(".")]
+        return [Promise(name, re.compile(_path_pattern(name))) for name in dict.fromkeys(written)]
+
     def _covers(self, name: str) -> bool:
         return any(pattern.fullmatch(name) for pattern in self._patterns) or any(
             numbers.holds(name) for numbers in self._ranges
@@ -102,6 +129,13 @@ class Wording:
     @cached_property
     def _ranges(self) -> list[Range]:
         return [between for first, last in RANGE.findall(self._prose) for between in _ranges(first, last)]
+
+
+def _path_pattern(name: str) -> str:
+    """A part with digits may be one of many, of which a twin has fewer: any other, of the same kind, will do."""
+    parts = name.rstrip("/").split("/")
+    parts = [re.sub(r"^.*?\d.*?(\.[a-z]\w*)?$", r"*\1", part) for part in parts]
+    return "/" + "[^/]+".join(map(re.escape, ANYTHING.split("/".join(parts)))) + "(/|$)"
 
 
 def _example(kind: str, content: str) -> Example:

@@ -8,6 +8,10 @@ Exception
 │       ├── UnknownCompetitionError
 │       ├── UnknownSplitError
 │       ├── ConfigError            a competition's config.yaml is broken; names file and key
+│       ├── CompetitionError       the author of a competition: its code is wrong; names file and line
+│       │   └── MissingCodeError       a competition lacks a file or a function; also an ImportError
+│       ├── RawDataError           raw data does not fit the code that reads it: get it again or, if it is beyond doubt,
+│       │                          the author must act
 │       ├── MissingPackageError    a competition's code imports a package that is not installed; also an ImportError
 │       ├── UnreadableSubmissionError  the person who grades may not read a submission
 │       └── NotPreparedError       data is missing or incomplete; commands add how to prepare it
@@ -41,6 +45,35 @@ class UnknownSplitError(PrerequisiteError):
 
 class ConfigError(PrerequisiteError):
     """The config.yaml of a competition or an agent is broken."""
+
+
+class CompetitionError(PrerequisiteError):
+    """A competition's code, or what it says about itself, is wrong; its author must act."""
+
+    def __init__(self, fault: str, place: str | None = None):
+        super().__init__(fault, place)
+        self.fault = fault
+        self.place = place  # file and line, once known
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.fault}" if self.place else self.fault
+
+
+class MissingCodeError(CompetitionError, ImportError):
+    """A competition lacks a file or a function."""
+
+
+class RawDataError(PrerequisiteError):
+    """Raw data cannot be read, or lacks what a competition's code asks for."""
+
+    def __init__(self, fault: str, advice: str = "get the complete data again"):
+        super().__init__(fault, advice)
+        self.fault = fault
+        self.advice = advice  # if it is the data that is wrong
+        self.place: str | None = None  # file and line of the code that asks, once known
+
+    def __str__(self) -> str:
+        return f"{self.fault}; {self.advice}"
 
 
 class MissingPackageError(PrerequisiteError, ModuleNotFoundError):

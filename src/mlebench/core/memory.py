@@ -1,5 +1,6 @@
 """How much memory there is, and how much of it a process uses. What the system does not tell is 0 or unlimited."""
 
+import math
 import os
 import resource
 import sys
@@ -19,7 +20,12 @@ _PROC = Path("/proc")
 
 def total_memory() -> int:
     """Bytes of memory, of the machine or of the control group we are in."""
-    return min([_physical(), *_group_limits()])
+    return int(min(_physical(), group_memory()))
+
+
+def group_memory() -> float:
+    """Bytes of memory that our control group may use; infinite if it has no limit."""
+    return min(_group_limits(), default=math.inf)
 
 
 def _physical() -> int:
@@ -93,7 +99,8 @@ def attainable_memory() -> int:
         if (_PROC / "sys/vm/overcommit_memory").read_text(encoding="ascii").strip() == "2":
             rooms.append(_meminfo("CommitLimit") - _meminfo("Committed_AS"))
     used = used_memory(os.getpid())
-    return min([_physical() + _meminfo("SwapTotal"), *(used + room for room in rooms if room is not None)])
+    limits = [_physical() + _meminfo("SwapTotal"), *_group_limits()]
+    return min([*limits, *(used + room for room in rooms if room is not None)])
 
 
 def _room_below(limit: int, counted: str) -> int | None:

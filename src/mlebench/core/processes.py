@@ -1,9 +1,13 @@
 """Which process wrote a record, and is it still alive? Process ids are reused, so its start counts too."""
 
+import ctypes
 import os
+import signal
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1  # of Linux's prctl
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,17 @@ def is_stopped(pid: int) -> bool:
         return _status_fields(pid)[0] in "Tt"
     except OSError:
         return False
+
+
+def end_with_parent(parent: int) -> None:
+    """In a fork: have the kernel kill it when its parent ends, however that happens.
+
+    The parent must have forked in its only thread: the kernel means the end of the thread that forked. A change of the
+    user undoes it.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it has ended already
+        os._exit(1)
 
 
 def _status_fields(pid: int) -> list[str]:

@@ -1,20 +1,14 @@
 """Prepares many competitions: one that fails does not stop the others, and several can be prepared at once."""
 
 import logging
-import os
-import signal
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
-from queue import Empty
-from threading import Thread
+from concurrent.futures import Future, as_completed
 from typing import Any, NamedTuple
 
 from mlebench.core import paths
-from mlebench.core.errors import PrerequisiteError
-from mlebench.core.workers import start_server
+from mlebench.core.errors import CompetitionError, PrerequisiteError
+from mlebench.core.isolate import Calls, IsolatedCallError, call, notify
 from mlebench.data import ensure_leaderboard_exists
 from mlebench.data.kaggle_api import RulesNotAcceptedError
 from mlebench.data.pipeline import Options, prepare
@@ -24,7 +18,7 @@ from mlebench.data.verification import OURS, changes, command_to_prepare_again
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.registry import Competition, Registry
 
-DIED = "killed"
+KILLED = "killed"
 
 
 class Outcome(NamedTuple):
@@ -63,86 +57,38 @@ def prepare_many(
         for id in ids:
             yield _prepare_one(id, *arguments, watch=watchers.get(id, SILENT))
         return
-    start_server("mlebench.data.preload")
-    context = get_context("forkserver")
+    with Calls(jobs) as calls:
 
-    def run(some: Sequence[str], at_once: int) -> Iterator[Outcome]:
-        events = context.Queue() if watchers else None  # a worker that is killed may leave it locked
-        their_end, our_end = context.Pipe(duplex=False)
-        with ProcessPoolExecutor(at_once, context, _begin_worker, (their_end, events, threads)) as pool, our_end:
-            pending = {pool.submit(_prepare_elsewhere, id, *arguments): id for id in some}
-            awaited = 0
-            while pending:
-                done, _ = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
-                awaited = _relay(events, watchers, awaited + sum(future.exception() is None for future in done))
-                yield from (_outcome(pending.pop(future), future) for future in done)
-            pool.shutdown()  # on success; otherwise `our_end` is closed first, and the workers end
-        _relay(events, watchers)
+        def begin(id: str) -> Future[Outcome]:
+            watcher = watchers.get(id)
+            listener = (lambda event: watcher.tell(*event)) if watcher else None
+            work = id, arguments, threads, watcher is not None
+            return calls.submit(call, _prepare_isolated, work, preload=["mlebench.data.preload"], listener=listener)
 
-    if jobs == 1:
-        for id in ids:
-            yield from run([id], 1)
-        return
-    died = []
-    for outcome in run(ids, min(jobs, len(ids))):
-        if outcome.status == DIED:
-            died.append(outcome.id)
-        else:
-            yield outcome
-    for id in died:  # one death ends the whole pool; run each alone to find the culprit
-        yield from run([id], 1)
+        begun = {begin(id): id for id in ids}
+        killed = []
+        for future in as_completed(begun):
+            outcome = _outcome(begun[future], future)
+            if outcome.status == KILLED and jobs > 1:
+                killed.append(outcome.id)
+            else:
+                yield outcome
+        for id in killed:  # alone, it may have enough memory
+            yield _outcome(id, begin(id))
 
 
 def _outcome(id: str, future: Future[Outcome]) -> Outcome:
     try:
         return future.result()
-    except BrokenProcessPool:
-        return Outcome(id, DIED, "its process was killed; most likely there was not enough memory")
-
-
-def _relay(events: Any, watchers: Mapping[str, Progress], awaited: int = 0) -> int:
-    """Pass on workers' messages, and wait for the final messages of `awaited` workers that have ended.
-
-    Returns how many are still awaited: negative if workers about to end have already sent theirs.
-    """
-    while events:
-        try:
-            id, *event = events.get(timeout=2) if awaited > 0 else events.get_nowait()
-        except Empty:
-            break
-        if not event:
-            awaited -= 1
-        elif id in watchers:
-            watchers[id].tell(*event)
-    return min(awaited, 0)  # what has not arrived by now is lost
-
-
-_events: Any = None  # in a worker: where to report
+    except IsolatedCallError as error:
+        return Outcome(id, KILLED, str(error))
 
 
 class _Reported(Progress):
-    """In a worker: tells the parent."""
-
-    def __init__(self, id: str):
-        self._id = id
+    """In a separate process: tells the caller."""
 
     def tell(self, stage: str, done: int = 0, total: int | None = None) -> None:
-        _events.put((self._id, stage, done, total))
-
-
-def _begin_worker(parent: Any, events: Any, threads: int) -> None:
-    global _events
-    _events = events
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent decides
-    Thread(target=_end_with, args=(parent,), daemon=True).start()
-    _use_threads(threads)
-    logging.disable(logging.INFO)
-
-
-def _end_with(parent: Any) -> None:
-    """End at once when the parent ends or gives up; unfinished work can be resumed, as after any interruption."""
-    parent.poll(None)
-    os._exit(1)
+        notify((stage, done, total))
 
 
 def _use_threads(count: int) -> None:
@@ -152,15 +98,12 @@ def _use_threads(count: int) -> None:
     use_threads(count)
 
 
-def _prepare_elsewhere(
-    id: str, registry: Registry, source: Source, options: Options, overwrite_leaderboard: bool
-) -> Outcome:
-    """In a separate process; its messages go through a queue if anyone is listening."""
-    watch = _Reported(id) if _events else SILENT
-    outcome = _prepare_one(id, registry, source, options, overwrite_leaderboard, watch)
-    if _events:
-        _events.put((id,))  # the final message: the outcome takes another route and may arrive first
-    return outcome._replace(error=None)  # its class may be the competition's own, which our parent cannot load
+def _prepare_isolated(work: tuple[str, tuple[Any, ...], int, bool]) -> Outcome:
+    id, arguments, threads, is_watched = work
+    _use_threads(threads)
+    logging.disable(logging.INFO)
+    outcome = _prepare_one(id, *arguments, watch=_Reported() if is_watched else SILENT)
+    return outcome._replace(error=None)  # its class may be the competition's own, which our caller cannot load
 
 
 def _reservations(competition: Competition, options: Options) -> str:
@@ -188,6 +131,8 @@ def _prepare_one(
         return Outcome(id, "already prepared", _reservations(competition, options))
     except RulesNotAcceptedError as error:
         return Outcome(id, "rules not accepted", str(error), error)
+    except CompetitionError as error:
+        return Outcome(id, "failed", f"{id}: {str(error).removeprefix(f'{id}: ')}")
     except PrerequisiteError as error:
         return Outcome(id, "failed", str(error), error)
     except Exception:

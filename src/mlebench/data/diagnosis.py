@@ -1,20 +1,20 @@
 """What is at fault when a competition's `prepare` fails: the raw data, or its code?
 
-The kit reports errors in reading a raw file where they happen. Other damage only shows when code uses what was read: a
-value that is not a number, an id in one table but not in another. The same error may be a mistake in the code. So the
-code is tried on the competition's twin, which has the layout of the real data: if it fails there too, it is a bug and
-keeps its traceback; if it works there, the raw data is to blame.
+Who raised the error may know: the kit does when it is called with the wrong types or words (CompetitionError). When a
+raw file or a column is missing (RawDataError), or code fails on a value, it may be damage or a mistake in the code. So
+the code is tried on the competition's twin, which has the layout of the real data: if it fails there too, its author
+must act; if it works there, the raw data is to blame.
 """
 
 import json
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mlebench.core.errors import PrerequisiteError
-from mlebench.core.paths import SCRATCH, CompetitionPaths, moved, twin_record
+from mlebench.core.authors import author_errors
+from mlebench.core.errors import CompetitionError, PrerequisiteError, RawDataError
+from mlebench.core.paths import PREPARE, SCRATCH, TWIN, CompetitionPaths, moved, twin_record
 from mlebench.data.sources import make_twin
 from mlebench.registry import Competition
 
@@ -26,7 +26,18 @@ _OF_CODE = (MemoryError, NameError, ImportError, SyntaxError, AssertionError, No
 def explain_prepare_failure(competition: Competition, *, trusted: bool) -> Iterator[None]:
     """Wraps a competition's `prepare`; data that is the published one, or a twin, is `trusted` and never to blame."""
     try:
-        yield
+        with author_errors():
+            yield
+    except RawDataError as error:
+        has_twin = (competition.folder / TWIN).is_file()
+        if trusted or (has_twin and not _works_on_twin(competition)):
+            raise _by_author(competition, error) from error
+        raise PrerequisiteError(f"{competition.id}: {error}") from error
+    except CompetitionError as error:
+        cause = error.__cause__
+        if cause is None or isinstance(cause, _OF_CODE) or trusted or not _works_on_twin(competition):
+            raise _by_author(competition, error) from cause
+        raise PrerequisiteError(_message(competition, cause, error.place)) from cause
     except PrerequisiteError as error:
         if competition.id in str(error):
             raise
@@ -38,6 +49,10 @@ def explain_prepare_failure(competition: Competition, *, trusted: bool) -> Itera
         if trusted or of_disk or not _works_on_twin(competition):
             raise
         raise PrerequisiteError(_message(competition, error)) from error
+
+
+def _by_author(competition: Competition, error: CompetitionError | RawDataError) -> CompetitionError:
+    return CompetitionError(error.fault, f"{competition.id}: {error.place or PREPARE}")
 
 
 def _works_on_twin(competition: Competition) -> bool:
@@ -55,16 +70,10 @@ def _works_on_twin(competition: Competition) -> bool:
         return all(moved(path, competition.paths.prepared, where.prepared).is_file() for path in needed)
 
 
-def _message(competition: Competition, error: Exception) -> str:
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_in(frame.filename, competition)]
-    where = f" at {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
-    reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+def _message(competition: Competition, error: BaseException, place: str | None = None) -> str:
+    reason = " ".join(f"{type(error).__name__}: {error}".split())[:300] + (f" at {place}" if place else "")
     notes = "".join(f"{note}. " for note in getattr(error, "__notes__", []))
     return (
-        f"{competition.id}: its raw data cannot be prepared ({reason}{where}). {notes}"
+        f"{competition.id}: its raw data cannot be prepared ({reason}). {notes}"
         f"The same code works on synthetic data, so the raw data is damaged, or not this competition's: get it again"
     )
-
-
-def _is_in(file: str, competition: Competition) -> bool:
-    return Path(file).is_relative_to(competition.folder)

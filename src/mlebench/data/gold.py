@@ -34,7 +34,7 @@ def grade_gold(competition: Competition, prepared: Path | None = None) -> int:
     return gold.stat().st_size
 
 
-def measure_gold(competition: Competition, prepared: Path) -> GoldCost | None:
+def measure_gold(competition: Competition, prepared: Path | None = None) -> GoldCost | None:
     """Return what it takes to grade gold; None if gold cannot be graded."""
     begun = time.process_time()
     try:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from heapq import merge
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import msgspec
 
 from mlebench.core import paths
-from mlebench.core.errors import PrerequisiteError
+from mlebench.core.errors import CompetitionError, PrerequisiteError
 from mlebench.core.files import remove_temporaries
 from mlebench.core.leases import held
 from mlebench.core.os_errors import disk_errors
@@ -73,10 +74,6 @@ class Options:
     overwrite_checksums: bool = False
     original_description: bool = False
     force: bool = False  # prepare again; existing data stays until the new data is complete
-
-
-class IncompleteError(RuntimeError):
-    """A competition's `prepare` did not write a file that every competition must have."""
 
 
 def prepare(
@@ -296,10 +293,16 @@ def _write_description(competition: Competition, public: Path, options: Options)
 
 def _check_complete(competition: Competition) -> None:
     where = competition.paths
-    for path in (competition.answers, competition.sample_submission):
-        if not paths.moved(path, where.prepared, where.staging).is_file():
-            name = paths.moved(path, where.prepared, Path())
-            raise IncompleteError(f"prepare of {competition.id} did not write {name}, which {paths.CONFIG} names")
+    for key in ("answers", "sample_submission"):
+        path = getattr(competition, key)
+        if not (staged := paths.moved(path, where.prepared, where.staging)).is_file():
+            name, beside = paths.moved(path, where.prepared, Path()), staged.parent
+            written = [entry.name for entry in islice(sorted(beside.iterdir()), 9)] if beside.is_dir() else []
+            raise CompetitionError(
+                f"`dataset.{key}` is {name}, which {paths.PREPARE} did not write; in {name.parent}/ it wrote "
+                f"{', '.join(written) or 'nothing'}",
+                paths.CONFIG,
+            )
 
 
 @contextmanager

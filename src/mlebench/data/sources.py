@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from mlebench.core.errors import PrerequisiteError
+from mlebench.core.authors import author_errors, require_parameters
+from mlebench.core.errors import CompetitionError, PrerequisiteError
 from mlebench.core.files import remove_temporaries, write_whole
 from mlebench.core.os_errors import disk_errors
 from mlebench.core.paths import TWIN, CompetitionPaths
@@ -159,7 +160,12 @@ def make_twin(competition: Competition, folder: Path, *, seed: int, size: float)
         raise PrerequisiteError(f"{competition.id} has no twin; add {TWIN} to {competition.folder}")
     folder.mkdir(parents=True)
     raw = TwinFolder(folder, seed=seed, size=size)
-    import_fn(name)(raw)
+    with author_errors():
+        make = import_fn(name)
+        require_parameters(make, "raw")
+        make(raw)
+    if not any(folder.iterdir()):
+        raise CompetitionError("`twin` wrote no file: call `raw.write_csv` or `raw.write`", TWIN)
     return raw.scaled
 
 

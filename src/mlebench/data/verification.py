@@ -9,19 +9,17 @@ import hashlib
 import logging
 import math
 import os
-import signal
 import zlib
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mlebench.core import paths
 from mlebench.core.errors import InvalidSubmissionError, PrerequisiteError
 from mlebench.core.files import remove_temporaries, write_whole
+from mlebench.core.isolate import Calls, call
 from mlebench.core.leases import PATIENCE, acquire
 from mlebench.core.os_errors import disk_errors
 from mlebench.core.paths import MANIFEST, MANIFEST_FILES, moved
@@ -432,11 +430,10 @@ def suspect_files(prepared: Path, always_check: frozenset[str], processes: int) 
     if len(parts) == 1:
         yield from _in_part(prepared, always_check, parts[0])
         return
-    context = get_context("spawn")  # a fork of a process with threads may hang
-    # Ctrl-C reaches all processes: these end at once, and without a traceback each.
-    with ProcessPoolExecutor(len(parts), context, signal.signal, (signal.SIGINT, signal.SIG_DFL)) as pool:
-        work = partial(_few_in_part, prepared, always_check, MOST_RETURNED)
-        for part, pairs in zip(parts, pool.map(work, parts), strict=True):
+    with Calls(len(parts)) as calls:
+        compared = [calls.submit(call, _few_in_part, (prepared, always_check, part, MOST_RETURNED)) for part in parts]
+        for part, future in zip(parts, compared, strict=True):
+            pairs = future.result()
             yield from _in_part(prepared, always_check, part) if pairs is None else pairs
 
 
@@ -444,7 +441,8 @@ def _in_part(prepared: Path, always_check: frozenset[str], part: Span) -> Iterat
     return suspects(merge_join(recorded_files(prepared, part), files_in(prepared, part)), always_check)
 
 
-def _few_in_part(prepared: Path, always_check: frozenset[str], most: int, part: Span) -> list[Pair] | None:
+def _few_in_part(work: tuple[Path, frozenset[str], Span, int]) -> list[Pair] | None:
+    prepared, always_check, part, most = work
     pairs = list(islice(_in_part(prepared, always_check, part), most + 1))
     return pairs if len(pairs) <= most else None
 
@@ -466,9 +464,9 @@ def _are_alike(recorded: dict[str, Any], actual: dict[str, Any]) -> bool:
 
 
 def code_hash(competition: Competition, *, twin: bool, with_ours: bool = False) -> str:
-    """A hash of the competition's own code that decides what is prepared; of ours as well, if wanted."""
+    """Return a hash of the competition's code that decides what is prepared; `with_ours` adds that of the kit."""
     other_profiles = {f"{profile}.py" for profile in paths.PROFILES if profile != competition.profile}
-    left_out = {"grade.py", *other_profiles, *(() if twin else (paths.TWIN,))}
+    left_out = {paths.GRADE, *other_profiles, *(() if twin else (paths.TWIN,))}
     digest = hashlib.sha256()
     folders = [competition.folder]
     if with_ours:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
-from mlebench.core.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError, RawDataError
 from mlebench.engine.progress import SILENT, SILENT_STAGE, Progress, Stage
 from mlebench.engine.trees import COPY_BYTES
 
@@ -57,7 +57,7 @@ def data_errors(what: str | None, *of_code: type[Exception]) -> Iterator[None]:
         if what is None or (isinstance(error, OSError) and error.errno is not None):  # without an errno it is damage
             raise
         reason = str(error).partition("\n")[0] or type(error).__name__
-        raise PrerequisiteError(f"{what} cannot be read ({reason}); get the complete data again") from error
+        raise RawDataError(f"{what} cannot be read ({reason})") from error
 
 
 def md5_of(path: Path, stage: Stage = SILENT_STAGE) -> str:

@@ -15,7 +15,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from mlebench.core.errors import PrerequisiteError
+from mlebench.core.authors import checked
+from mlebench.core.errors import CompetitionError, RawDataError
+from mlebench.core.suggestions import did_you_mean
 from mlebench.engine.csv.cells import pc
 from mlebench.engine.csv.printing import Style, bytes_of, header_line, join_cells, print_cells
 from mlebench.engine.frames import as_values, make_frame, values_of
@@ -148,24 +150,30 @@ class Table:
         return cls(source, None, {name: Stored(name) for name in source.columns})
 
     @classmethod
+    @checked
     def from_pandas(cls, frame: pd.DataFrame) -> "Table":
         if dates := [str(name) for name, kind in frame.dtypes.items() if kind.kind in "mM"]:
-            raise ValueError(f"{', '.join(dates)} hold dates or times; write them as text")
+            raise CompetitionError(f"{', '.join(dates)} hold dates or times; write them as text")
         return cls.from_source(ColumnSource({str(name): values_of(frame[name]) for name in frame}))
 
     @classmethod
+    @checked
     def from_columns(cls, columns: Mapping[str, Sequence[Any] | np.ndarray]) -> "Table":
         arrays = {name: as_values(values) for name, values in columns.items()}
         if len({len(values) for values in arrays.values()}) > 1:
-            raise ValueError("columns of one table must have the same length")
+            lengths = ", ".join(f"{name} has {len(values)} values" for name, values in arrays.items())
+            raise RawDataError(f"columns of one table must have the same length: {lengths}")
         return cls.from_source(ColumnSource(arrays))
 
     @classmethod
+    @checked
     def concat(cls, tables: Sequence["Table"]) -> "Table":
         """Rows of one table after those of another; the columns must be the same."""
+        if not tables:
+            raise RawDataError("there is no table to concatenate")
         first = tables[0]
-        if any(set(table.columns) != set(first.columns) for table in tables):
-            raise ValueError("only tables with the same columns can be concatenated")
+        if different := next((table for table in tables if set(table.columns) != set(first.columns)), None):
+            raise RawDataError(f"only tables with the same columns can be concatenated, not {first} and {different}")
         stored = all(isinstance(column, Stored) for column in first.definitions.values())
         if stored and all(t.source is first.source and t.definitions == first.definitions for t in tables):
             rows = [np.arange(len(table)) if table.rows is None else table.rows for table in tables]
@@ -198,9 +206,15 @@ class Table:
     def __repr__(self) -> str:
         return f"Table({', '.join(self.columns)})"
 
+    @checked
     def take(self, rows: np.ndarray | Sequence[int]) -> "Table":
         """The rows with these numbers, in this order."""
+        if (kind := np.asarray(rows).dtype.kind) not in "iu" and len(rows):
+            advice = "`where` takes a mask" if kind == "b" else "they are whole numbers"
+            raise CompetitionError(f"`take` takes row numbers: {advice}")
         rows = np.asarray(rows, dtype=np.intp)
+        if len(rows) and not -len(self) <= rows.min() <= rows.max() < len(self):
+            raise RawDataError(f"row {max(rows.max(), -rows.min())} is taken from a table of {len(self)} rows")
         if len(rows) and rows.min() < 0:  # counted from the end
             rows = np.arange(len(self))[rows]
         kept = {
@@ -209,28 +223,36 @@ class Table:
         }
         return Table(self.source, rows if self.rows is None else self.rows[rows], kept)
 
+    @checked
     def where(self, mask: np.ndarray) -> "Table":
         """The rows where a mask of the table's length is true, in order."""
+        if np.asarray(mask).dtype.kind not in "bO" or len(mask) != len(self):
+            raise CompetitionError(f"`where` takes a mask: True or False for each of the {len(self)} rows")
         return self.take(np.flatnonzero(mask))
 
+    @checked
     def where_in(self, name: str, values: Sequence[Any] | np.ndarray) -> "Table":
         """The rows whose value in a column is one of these."""
         return self.where(is_in(self[name], values))
 
+    @checked
     def select(self, *names: str) -> "Table":
         return Table(self.source, self.rows, {name: self._column(name) for name in names})
 
+    @checked
     def drop(self, *names: str) -> "Table":
         for name in names:
             self._column(name)
         return self.select(*(name for name in self._columns if name not in names))
 
+    @checked
     def rename(self, names: Mapping[str, str]) -> "Table":
         for name in names:
             self._column(name)
         renamed = {names.get(name, name): column for name, column in self._columns.items()}
         return Table(self.source, self.rows, renamed)
 
+    @checked
     def assign(self, columns: Mapping[str, Any] | None = None, **more: Any) -> "Table":
         """Set columns, in place or at the end: one value for all rows, or a sequence with one for each."""
         added = {name: self._define(name, value) for name, value in {**(columns or {}), **more}.items()}
@@ -240,10 +262,12 @@ class Table:
         """The same rows, in the order in which their file has them."""
         return self if self.rows is None else self.take(np.argsort(self.rows, kind="stable"))
 
+    @checked
     def sort_by(self, *names: str) -> "Table":
         """Rows in ascending order of these columns; equal rows keep their order, and empty cells come last."""
         return self.take(_sorted(self._keys(names)))
 
+    @checked
     def group_first(self, *names: str) -> "Table":
         """For each value of a column, or of several together, the first row that has it; in ascending order of values.
 
@@ -251,6 +275,7 @@ class Table:
         """
         return self.take(_sorted(self._keys(names).drop_duplicates().dropna()))
 
+    @checked
     def group_join(self, by: str, name: str, sep: str = " ") -> "Table":
         """For each value of a column, what another column holds in its rows, as one text; in ascending order of values.
 
@@ -301,17 +326,16 @@ class Table:
         try:
             return self._columns[name]
         except KeyError:
-            fault = f"no column {name!r}; there are {', '.join(self.columns)}"
-            if self.source.label and self.definitions == {name: Stored(name) for name in self.source.columns}:
-                raise PrerequisiteError(f"{self.source.label} has {fault}; get the data again") from None
-            raise KeyError(fault) from None
+            is_file = self.definitions == {name: Stored(name) for name in self.source.columns}
+            table = self.source.label if self.source.label and is_file else "the table"
+            raise RawDataError(f"{table} has no column {name!r}; {did_you_mean(str(name), self.columns)}") from None
 
     def _define(self, name: str, value: Any) -> Column:
         if not isinstance(value, list | tuple | np.ndarray | pd.Series):
             return Constant(value)
         values = as_values(value)
         if len(values) != len(self):
-            raise ValueError(f"column {name!r} has {len(values)} values for {len(self)} rows")
+            raise RawDataError(f"column {name!r} has {len(values)} values for {len(self)} rows")
         return Computed(values)
 
 

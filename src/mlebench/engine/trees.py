@@ -12,7 +12,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from mlebench.core.errors import PrerequisiteError
+from mlebench.core.errors import CompetitionError, RawDataError
+from mlebench.core.suggestions import did_you_mean
 
 COPY_BYTES = 1 << 20
 CLONE_BLOCKS = 0x40049409  # Linux' FICLONE: two files that share their blocks until one is changed
@@ -247,11 +248,15 @@ def is_complete(status: os.stat_result, size: int, time_ns: int) -> bool:
 def check_name(name: str) -> None:
     """Refuse a name that leads out of its folder."""
     if not name or (("." in name or "//" in name or name[0] == "/") and {"", ".", ".."} & {*name.split("/")}):
-        raise ValueError(f"{name!r} is not a name inside its folder")
+        raise CompetitionError(f"{name!r} is not a name inside its folder: begin with neither / nor ..")
 
 
-def missing(tree: Tree, name: str) -> PrerequisiteError:
-    return PrerequisiteError(f"the raw data lacks {name} (looked in {tree.label}); get the complete data again")
+def missing(tree: Tree, name: str) -> RawDataError:
+    """The error that a file is not there; it names the file of a similar name, if there is one."""
+    folder, slash, last = name.rstrip("/").rpartition("/")
+    beside = {neighbour.rpartition("/")[2] for neighbour in tree.glob(f"{folder}{slash}*")}
+    question = f"; {hint}" if (hint := did_you_mean(last, beside)).startswith("did you") else ""
+    return RawDataError(f"the raw data lacks {name} (looked in {tree.label}){question}")
 
 
 def pattern_of(glob: str) -> re.Pattern[str]:
@@ -269,5 +274,5 @@ def _parts(glob: str) -> list[str]:
     """The pattern, folder by folder; `**` at its end means all files below."""
     parts = glob.split("/")
     if any("**" in part and part != "**" for part in parts):
-        raise ValueError(f"in the pattern {glob!r}, ** must be between slashes")
+        raise CompetitionError(f"in the pattern {glob!r}, ** must be between slashes")
     return [*parts, "*"] if parts[-1] == "**" else parts

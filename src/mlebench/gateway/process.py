@@ -17,32 +17,16 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
-import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from mlebench.core.serve import ServerLimits, server_of
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.server import Gateway
 from mlebench.records.group import ModelFacts
 
-CONNECTIONS = 256
-HEADER_SECONDS = 20.0  # from the connection to the end of the first header
+LIMITS = ServerLimits(connections=256, idle_seconds=30)
 INTERVAL = 0.5  # between writes of the counts
 MEMORY = 8 << 30
 MESSAGES = 64 << 10  # characters on standard error; an agent can cause as many as it likes
-
-
-class _Bounded(H11Protocol):
-    """Cuts surplus connections, and those that open and then send nothing."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:
-        super().connection_made(transport)
-        if len(self.connections) > CONNECTIONS:
-            transport.abort()
-        self.loop.call_later(HEADER_SECONDS, self._cut_unless_asked)
-
-    def _cut_unless_asked(self) -> None:
-        if self.cycle is None:
-            self.transport.abort()
 
 
 class BoundedStream(io.TextIOBase):
@@ -61,25 +45,6 @@ class BoundedStream(io.TextIOBase):
         return len(text)
 
 
-def server_of(gateway: Gateway) -> uvicorn.Server:
-    config = uvicorn.Config(
-        gateway,
-        loop="asyncio",
-        http=_Bounded,
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=1,
-    )
-    return uvicorn.Server(config)
-
-
 async def _run(spec: dict[str, Any], descriptor: int) -> None:
     gateway = Gateway(
         ModelAccess.from_facts(msgspec.convert(spec["access"], ModelFacts)),
@@ -89,7 +54,7 @@ async def _run(spec: dict[str, Any], descriptor: int) -> None:
         trace=Path(spec["trace"]),
         seconds=spec["seconds"],
     )
-    server = server_of(gateway)
+    server = server_of(gateway, LIMITS)
     ended = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _listen, ended)
     with socket.socket(fileno=descriptor) as listening:

@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
@@ -72,8 +73,7 @@ class GatewayProxy:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        self.socket.unlink(missing_ok=True)
-        self.folder.rmdir()
+        shutil.rmtree(self.folder, ignore_errors=True)  # a plain process may have left anything there
 
     @property
     def has_died(self) -> bool:

@@ -4,11 +4,13 @@ import errno
 import json
 import logging
 import os
+from functools import cache
 from pathlib import Path
 
 from mlebench.core.os_errors import reason_of
 from mlebench.core.paths import grades_log
-from mlebench.records import Record
+from mlebench.data.open_runs import open_runs
+from mlebench.records import Record, now
 from mlebench.registry import Competition
 from mlebench.scoring import CompetitionReport
 
@@ -45,17 +47,42 @@ def log_grade(report: CompetitionReport, competition: Competition, otherwise: Pa
         run_id=report.run_id,
         graded_during_run=report.graded_during_run,
     )
+    if fault := _fault_of_logging(grade, competition.data_dir, otherwise):
+        logger.warning("This grade was not logged: %s", fault)
+
+
+def log_validation(competition: Competition, status: str, sha256: str) -> None:
+    """Append that a submission was compared with the answers without a report; what prevents it is said once."""
+    grade = Grade(
+        time=now(),
+        competition=competition.id,
+        profile=competition.profile,
+        submission_sha256=sha256,
+        status=status,
+        graded_during_run=bool(open_runs(competition)),
+    )
+    if fault := _fault_of_logging(grade, competition.data_dir):
+        _warn_once(f"Validations are not logged: {fault}")
+
+
+@cache
+def _warn_once(message: str) -> None:
+    logger.warning("%s", message)
+
+
+def _fault_of_logging(grade: Grade, *folders: Path | None) -> str | None:
+    """Append to the log in the first of the folders that is writable; otherwise the reasons."""
     line = f"{json.dumps(grade.to_dict())}\n".encode()
     faults = []
-    for folder in filter(None, (competition.data_dir, otherwise)):
+    for folder in filter(None, folders):
         path = grades_log(folder)
         try:
             _append(path, line)
-            return
         except OSError as error:
             faults.append(f"cannot write to {path}: {reason_of(error)}")
-    if faults:
-        logger.warning("This grade was not logged: %s", "; ".join(faults))
+        else:
+            return None
+    return "; ".join(faults) or None
 
 
 def _append(path: Path, line: bytes) -> None:

@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from mlebench import __version__
-from mlebench.core.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError, UnreadableSubmissionError
+from mlebench.core.errors import (
+    CompetitionError,
+    InvalidSubmissionError,
+    NotPreparedError,
+    PrerequisiteError,
+    UnreadableSubmissionError,
+)
 from mlebench.core.os_errors import OF_DISKS, reason_of
 from mlebench.core.outcomes import INFRA_ERROR, MISSING, MODEL_UNAVAILABLE, NOT_PREPARED
 from mlebench.core.untrusted import FileMissingError, UntrustedFileError, open_untrusted
@@ -115,6 +121,9 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
         return _invalid(error, sha256)
     except MemoryError:
         raise
+    except CompetitionError as error:
+        logger.error("The grader of %s failed: %s", competition.id, error)
+        return Verdict("grader_error", None, str(error), sha256)
     except (Exception, SystemExit) as error:
         if isinstance(error, OSError) and error.errno in OF_DISKS:  # of the answers, or for temporary files
             raise _unreadable(competition, error) from error

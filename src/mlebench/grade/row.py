@@ -6,10 +6,11 @@ from typing import Any, NamedTuple, Protocol
 
 from mlebench.core.errors import PrerequisiteError, UnreadableSubmissionError
 from mlebench.core.os_errors import explanation
-from mlebench.data.gold import grade_gold
+from mlebench.data.gold import measure_gold
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
 from mlebench.grade.log import log_grade
 from mlebench.grade.one import Verdict, graded_report, ungraded_report, with_data, with_verdict
+from mlebench.records.data import GoldCost
 from mlebench.registry import Competition, make_importable
 from mlebench.scoring import CompetitionReport, RunInfo
 
@@ -40,25 +41,6 @@ class Job(NamedTuple):
     log_otherwise: Path | None = None
     run: RunInfo | None = None
     interval: bool = False
-
-    def work(self) -> "CompetitionReport | Unjudged":
-        return grade_row(self)
-
-
-class GoldJob(NamedTuple):
-    """Grades the gold submission; this is nobody's submission, so it is not logged. None: it cannot be graded."""
-
-    competition: Competition
-
-    def work(self) -> int | None:
-        make_importable(self.competition.folder.parent)
-        try:
-            return grade_gold(self.competition)
-        except MemoryError:
-            raise
-        except (Exception, SystemExit) as error:
-            logger.info("The gold submission of %s cannot be graded: %s", self.competition.id, error)
-            return None
 
 
 class Unjudged(NamedTuple):
@@ -93,6 +75,12 @@ def grade_row(job: Job) -> CompetitionReport | Unjudged:
     except Exception as error:
         logger.exception("Grading %s failed; please report this", path)
         return with_verdict(blank, Verdict("grader_error", reason=f"{type(error).__name__}: {error}"))
+
+
+def gold_cost(competition: Competition) -> GoldCost | None:
+    """What it takes to grade the gold submission; it is nobody's, so it is not logged. None: it cannot be graded."""
+    make_importable(competition.folder.parent)
+    return measure_gold(competition)
 
 
 def dead_row(job: Job, verdict: Verdict) -> CompetitionReport | Unjudged:

@@ -10,7 +10,7 @@ from mlebench.grade.limits import Limits
 from mlebench.grade.log import log_grade
 from mlebench.grade.one import Verdict, graded_report, ungraded_report, with_data, with_verdict
 from mlebench.grade.row import Job, OneCompetition, Unjudged
-from mlebench.grade.worker import OUT_OF_MEMORY, Worker
+from mlebench.grade.worker import OUT_OF_MEMORY, grade_isolated
 from mlebench.registry import Competition, competition_of
 from mlebench.scoring import CompetitionReport, RunInfo
 
@@ -48,7 +48,7 @@ def grade_csv(
             run,
             interval,
         )
-        return _graded_apart(job)
+        return _graded_isolated(job)
     report = ungraded_report(path, competition, run)
     try:
         return graded_report(report, competition, limit=limit, log_otherwise=log_otherwise, interval=interval)
@@ -59,13 +59,9 @@ def grade_csv(
         return report
 
 
-def _graded_apart(job: Job) -> CompetitionReport:
+def _graded_isolated(job: Job) -> CompetitionReport:
     """Raises what grading in this process would raise."""
-    worker = Worker()
-    try:
-        outcome = worker.grade(job)
-    finally:
-        worker.end()
+    outcome = grade_isolated(job)
     if isinstance(outcome, Unjudged):
         kind = UnreadableSubmissionError if outcome.status == "bad_entry" else PrerequisiteError
         raise kind(outcome.reason)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mlebench.core.errors import PrerequisiteError
+from mlebench.core.errors import RawDataError
 from mlebench.engine.records.jsonrecords import Records
 from mlebench.engine.tables import Table
 from mlebench.kit.files import Raw, RawFile
@@ -30,7 +30,7 @@ class ImageCatalogue:
         others = raw.json_with_records(name, "images", "annotations", encoding=encoding)
         images, annotations = others.pop("images"), others.pop("annotations")
         if len(images) != len(annotations) or (images and images.values(id) != annotations.values("image_id")):
-            raise PrerequisiteError(f"{name} does not list images and annotations in one order; get the data again")
+            raise RawDataError(f"{name} does not list images and annotations in one order")
         return cls(images, annotations, others, id, images.values("file_name") if images else [])
 
     @property

@@ -10,7 +10,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from mlebench.core.errors import InvalidSubmissionError
+from mlebench.core.authors import checked
+from mlebench.core.errors import CompetitionError, InvalidSubmissionError
+from mlebench.core.suggestions import did_you_mean
 from mlebench.engine.frames import values_of
 
 Values = Literal[
@@ -22,12 +24,14 @@ Values = Literal[
 LONGEST_NAME = 64  # characters of an id; longer ones would take too much memory side by side
 
 
+@checked
 def require_columns(submission: pd.DataFrame, names: Sequence[str]) -> None:
     missing = [name for name in names if name not in submission.columns]
     if missing:
         raise InvalidSubmissionError(f"Submission is missing the following columns: {', '.join(missing)}.")
 
 
+@checked
 def require_only_columns(submission: pd.DataFrame, id: str, others: Sequence[str], *, id_first: bool = True) -> None:
     """The id column, first unless that does not matter, and exactly the others, in any order."""
     require_columns(submission, [id, *others])
@@ -36,11 +40,22 @@ def require_only_columns(submission: pd.DataFrame, id: str, others: Sequence[str
         raise InvalidSubmissionError(f"Submission must have exactly these columns{place}: {wanted}.")
 
 
+def _require_answers(answers: pd.DataFrame, names: Sequence[str]) -> None:
+    """Refuse answers that lack a column; no submission is to blame for that."""
+    for name in names:
+        if name not in answers.columns:
+            raise CompetitionError(
+                f"the answers have no column {name!r}; {did_you_mean(name, map(str, answers.columns))}"
+            )
+
+
+@checked
 def require_rows(submission: pd.DataFrame, count: int) -> None:
     if len(submission) != count:
         raise InvalidSubmissionError(f"Submission has {len(submission)} rows, {count} are expected.")
 
 
+@checked
 def column_values(
     submission: pd.DataFrame, name: str, values: Values = "any", answers: np.ndarray | None = None
 ) -> np.ndarray:
@@ -69,6 +84,7 @@ def column_values(
     return column
 
 
+@checked
 def align(
     submission: pd.DataFrame,
     answers: pd.DataFrame,
@@ -84,6 +100,7 @@ def align(
     `compare_ids` ids are used only for sorting: unknown and repeated ones are accepted.
     """
     targets = [target] if isinstance(target, str) else list(target)
+    _require_answers(answers, [id, *targets])
     require_columns(submission, [id, *targets])
     require_rows(submission, len(answers))
     ids, expected = values_of(submission[id]), values_of(answers[id])
@@ -104,11 +121,14 @@ def align(
     return np.column_stack(predicted), np.column_stack(truth)
 
 
+@checked
 def rows_of_ids(submission: pd.DataFrame, answers: pd.DataFrame, *, id: str) -> np.ndarray:
     """For each row of a submission, the row of the answers with its id. Every id must occur, and may do so repeatedly.
 
     For graders that join a submission to the answers without counting rows: a row given twice weighs double.
     """
+    _require_answers(answers, [id])
+    require_columns(submission, [id])
     ids, expected = values_of(submission[id]), values_of(answers[id])
     rows = pd.Index(expected).get_indexer(pd.Index(ids))
     if (rows < 0).any() or not np.bincount(rows, minlength=len(expected)).all():
@@ -146,6 +166,7 @@ def _order_of_names(values: np.ndarray) -> np.ndarray | None:
     return None if (names[1:] == names[:-1]).any() else order
 
 
+@checked
 def require_row_sums(probabilities: np.ndarray, tolerance: float = 1e-6, *, decimals: int | None = None) -> None:
     """Each row must sum to one. numpy's relative tolerance (1e-5) is allowed on top, as published scores were.
 
@@ -157,6 +178,7 @@ def require_row_sums(probabilities: np.ndarray, tolerance: float = 1e-6, *, deci
         raise InvalidSubmissionError("The probabilities in each row of the submission must sum to one.")
 
 
+@checked
 def split_records(
     name: str, cells: np.ndarray, parts: int, *, sep: str | None = None
 ) -> tuple[np.ndarray, list[list[str]]]:

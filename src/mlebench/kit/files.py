@@ -13,7 +13,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mlebench.core.errors import PrerequisiteError
+from mlebench.core.authors import checked
+from mlebench.core.errors import CompetitionError, PrerequisiteError
 from mlebench.core.paths import SCRATCH, twin_record
 from mlebench.engine.archives.zip_tree import ZipTree, is_zip
 from mlebench.engine.csv.source import CsvSource
@@ -73,6 +74,7 @@ class Raw:
     def file(self, name: str) -> RawFile:
         return RawFile(self._tree, name)
 
+    @checked
     def files(self, glob: str) -> list[RawFile]:
         """The files whose names match, sorted by name; `*` stays within a folder, `**` does not."""
         return [self.file(name) for name in self._tree.glob(glob)]
@@ -80,12 +82,14 @@ class Raw:
     def exists(self, name: str) -> bool:
         return self._tree.exists(name)
 
+    @checked
     def beside_archive(self, name: str) -> "Raw":
         """Where a file is that Kaggle does not have (`beside_archive` in the config): here, or beside the archive."""
         if self.exists(name) or self._beside is None:
             return self
         return self._with(FolderTree(self._beside))
 
+    @checked
     def open(self, name: str) -> BinaryIO:
         self._note(name)
         return self._tree.open(name)
@@ -110,6 +114,7 @@ class Raw:
         """Open a file and report progress, since reading may take a while."""
         return watched(self.open(name), self._tree.size(name), self._progress)
 
+    @checked
     def table(
         self,
         name: str,
@@ -127,6 +132,7 @@ class Raw:
         opened, size = partial(self.open, name), self._tree.size(name)
         return self._table(name, CsvSource(opened, sep, dtype, encoding, size, partial(self._watched, name)))
 
+    @checked
     def records(self, name: str, *, chunk_lines: int | None = None) -> Table:
         """The records of a JSON lines file, or of a BSON file if its name says so; a field is a column.
 
@@ -144,6 +150,7 @@ class Raw:
         source.open_unwatched = partial(self.open, name)
         return self._table(name, source)
 
+    @checked
     def tfrecord_values(self, name: str, feature: str) -> list[str]:
         """The text in a feature of each example of a TFRecord file."""
         from mlebench.engine.records.tfrecords import tfrecord_values
@@ -151,6 +158,7 @@ class Raw:
         with self._errors(name), self._watched(name) as stream:
             return [value.decode("utf-8") for value in tfrecord_values(stream, feature)]
 
+    @checked
     def array(self, name: str) -> np.ndarray:
         """The array in an npy file. A large one stays on disk, and only the parts used are read."""
         from mlebench.engine.arrays import LARGE_BYTES, map_array, read_array
@@ -161,6 +169,7 @@ class Raw:
             with self.open(name) as stream:
                 return read_array(stream)
 
+    @checked
     def json(self, name: str, *, encoding: str = "utf-8") -> Any:
         with self._errors(name):
             text = self._read(name).decode(encoding)
@@ -169,6 +178,7 @@ class Raw:
         stage.finish()
         return value
 
+    @checked
     def json_with_records(self, name: str, *lists: str, encoding: str = "utf-8") -> dict[str, Any]:
         """The same for a JSON object with long lists of records, named here: they come as `Records`."""
         from mlebench.engine.records.jsonrecords import read_with_records
@@ -193,6 +203,7 @@ class Raw:
         with self._errors(name):
             yield from json_items(self._watched(name))
 
+    @checked
     def lines(self, name: str, *, encoding: str = "utf-8") -> list[str]:
         with self._errors(name):
             return self.file(name).read().decode(encoding).splitlines()
@@ -202,6 +213,7 @@ class Raw:
         with self._watched(name) as stream:
             yield from line_blocks(stream)
 
+    @checked
     def archive(self, name: str) -> "Raw":
         """The files inside an archive: zip, 7z, or tar, compressed or not."""
         path, label = self._on_disk(name), self._tree.what(name)
@@ -212,6 +224,7 @@ class Raw:
         folder = self._scratch / f"{self._spooled(name).name}-unpacked"
         return self._with(unpacked(path, folder, label, self._progress))
 
+    @checked
     def member_names(self, name: str) -> list[str]:
         """The names of the files inside an archive, sorted. Nothing is unpacked, however large it is."""
         path, label = self._on_disk(name), self._tree.what(name)
@@ -241,6 +254,8 @@ class Raw:
 
     def scaled(self, size: int) -> int:
         """A size meant for the real data: unchanged there; on a twin, the size that the twin declares in its place."""
+        if self._scaled is not None and size not in self._scaled:
+            raise CompetitionError(f"the twin does not say what stands for {size}: call `raw.set_scaled` in it")
         return size if self._scaled is None else self._scaled[size]
 
 

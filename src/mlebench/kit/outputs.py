@@ -6,11 +6,15 @@ place.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
+from inspect import currentframe
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
 
+from mlebench.core.authors import checked, require_parameters
+from mlebench.core.errors import CompetitionError, RawDataError
 from mlebench.core.paths import PRIVATE, PUBLIC
 from mlebench.engine.archives.write_archive import Pack, PackFormat, pack_format_of
 from mlebench.engine.output.execute_plan import execute_plan
@@ -37,33 +41,42 @@ class Output:
     ):
         self.plan = FolderPlan(folder, ledger, planning)
         self._progress = progress
+        self._placing: dict[tuple[CodeType, int], None] = {}  # lines that place files
 
+    @checked
     def write(self, name: str, table: Table, *, quoting: Quoting = "minimal", float_format: str | None = None) -> None:
         """A table, as CSV or, depending on its name, with tabs or as parquet."""
         self.plan.claim(name)
         self.plan.tables[name] = table, format_of(name, quoting, float_format)
 
+    @checked
     def write_records(self, name: str, records: Table) -> None:
         """Records in the format of the file they come from: BSON, or JSON lines as pandas prints them."""
         self.plan.claim(name)
         self.plan.tables[name] = records, RecordFormat()
 
+    @checked
     def write_json(self, name: str, value: Any, *, indent: int | None = None, sort_keys: bool = False) -> None:
         self.plan.claim(name)
-        self.plan.contents[name] = [
-            *reporting_pieces(json_pieces(value, indent=indent, sort_keys=sort_keys), self._progress)
-        ]
+        try:
+            pieces = [*reporting_pieces(json_pieces(value, indent=indent, sort_keys=sort_keys), self._progress)]
+        except TypeError as error:
+            raise CompetitionError(f"{name} cannot be written: {error}") from error
+        self.plan.contents[name] = pieces
 
+    @checked
     def write_pieces(self, name: str, pieces: Pieces) -> None:
         """A file that is too large for memory and is not a table of rows from another file."""
         self.plan.claim(name)
         self.plan.contents[name] = pieces
 
+    @checked
     def write_lines(self, name: str, lines: Iterable[str]) -> None:
         """A text of these lines, each with its line end."""
         self.plan.claim(name)
         self.plan.contents[name] = ["".join(f"{line}\n" for line in lines).encode("utf-8")]
 
+    @checked
     def write_array(self, name: str, array: np.ndarray, rows: np.ndarray | None = None) -> None:
         """An array, or these rows of it in this order, as an npy file. It may be larger than memory (`raw.array`)."""
         from mlebench.engine.arrays import npy_pieces
@@ -72,13 +85,34 @@ class Output:
 
     def place(self, file: RawFile, name: str) -> None:
         """A raw file, unchanged, under this name."""
+        self._note_place(currentframe())
+        self._place(file, name)
+
+    def _place(self, file: RawFile, name: str) -> None:
+        if not isinstance(file, RawFile) or not isinstance(name, str):
+            kinds = f"{type(file).__name__} and {type(name).__name__}"
+            raise CompetitionError(f"`place` takes a file, as `raw.file(name)` is one, and its new name, not {kinds}")
         self.plan.claim(name)
         self.plan.placed.add(name, file)
 
-    def place_each(self, files: Iterable[tuple[RawFile, str]]) -> None:
-        for file, name in files:
-            self.place(file, name)
+    def _note_place(self, frame: FrameType | None) -> None:
+        if frame and (caller := frame.f_back):
+            self._placing[caller.f_code, caller.f_lineno] = None
 
+    @property
+    def placing(self) -> str | None:
+        """Which lines place files."""
+        lines = [f"{Path(code.co_filename).name}, line {line}" for code, line in self._placing]
+        return " or ".join(lines) or None
+
+    def place_each(self, files: Iterable[tuple[RawFile, str]]) -> None:
+        self._note_place(currentframe())
+        for pair in files:
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise CompetitionError("`place_each` takes pairs of a file and its new name")
+            self._place(*pair)
+
+    @checked
     def place_tree(self, raw: Raw, folder: str, name: str, *, exclude: Sequence[str] = ()) -> None:
         """All files below a raw folder, unchanged, below another folder.
 
@@ -90,6 +124,7 @@ class Output:
         excluded = {file.name for pattern in exclude for file in raw.files(f"{folder}/{pattern}")}
         self.place_each((file, name + file.name[len(folder) :]) for file in files if file.name not in excluded)
 
+    @checked
     def pack(
         self,
         name: str,
@@ -104,9 +139,14 @@ class Output:
         In a zip or 7z members are stored uncompressed unless `deflate`: images are compressed already. A name that
         ends with a slash is an empty folder.
         """
+        for member, content in members.items():
+            if not isinstance(content, Table | RawFile | Pieces | bytes):
+                kinds = "a Table, a raw file, Pieces or bytes"
+                raise CompetitionError(f"{member} in {name} must be {kinds}, not a {type(content).__name__}")
         self.plan.claim(name)
         self.plan.packs[name] = Pack(dict(members), format or pack_format_of(name), deflate, quoting)
 
+    @checked
     def mkdir(self, name: str) -> None:
         check_name(name)
         (self.plan.folder / name).mkdir(parents=True, exist_ok=True)
@@ -145,6 +185,7 @@ def run_prepare(
     }
     with open_raw(raw, private.parent, progress, unpacked) as source:
         try:
+            require_parameters(prepare, "raw", PUBLIC, PRIVATE)
             prepare(source, *outputs.values())
             finish(list(outputs.values()), private.parent, progress)
         except Exception as error:
@@ -171,4 +212,10 @@ def accepts_paths(prepare: Callable[[Raw, Output, Output], None]) -> Callable[..
 
 def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = SILENT) -> None:
     """Write and place everything that was recorded."""
+    for output in outputs:
+        try:
+            output.plan.check()
+        except RawDataError as error:
+            error.place = output.placing
+            raise
     execute_plan([output.plan for output in outputs], scratch, progress)

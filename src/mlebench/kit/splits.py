@@ -13,11 +13,14 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
+from mlebench.core.authors import checked
+from mlebench.core.errors import CompetitionError, RawDataError
 from mlebench.engine.tables import Table, is_in, unique
 
 Items = TypeVar("Items", Table, list, np.ndarray)
 
 
+@checked
 def split_rows(
     items: Items, *, test_size: float | int | None = None, train_size: float | int | None = None, seed: int
 ) -> tuple[Items, Items]:
@@ -26,6 +29,7 @@ def split_rows(
     return _take(items, train), _take(items, test)
 
 
+@checked
 def split_groups(
     table: Table, by: str, *, test_size: float | int, seed: int, order: Literal["file", "blocks"] = "file"
 ) -> tuple[Table, Table]:
@@ -59,6 +63,7 @@ def _split_blocks(keys: np.ndarray, test_size: float | int, seed: int) -> tuple[
     return rows_of(train), rows_of(test)
 
 
+@checked
 def split_per_class(
     classes: np.ndarray, *, test_size: float, seed: int, small_below: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -97,16 +102,18 @@ def permutation_split(
     trains = _count(train_size, count, math.floor)
     if tests is None:
         if trains is None:
-            raise ValueError("a split needs test_size or train_size")
+            raise CompetitionError("a split needs test_size or train_size")
         tests = count - trains
     trains = count - tests if trains is None else trains
     if min(tests, trains) < 1 or tests + trains > count:
-        raise ValueError(f"{count} items cannot be split into {trains} for training and {tests} for testing")
+        raise RawDataError(f"{count} items cannot be split into {trains} for training and {tests} for testing")
     order = np.random.RandomState(seed).permutation(count)
     return order[tests : tests + trains], order[:tests]
 
 
 def _count(size: float | int | None, count: int, rounding: Any) -> int | None:
+    if isinstance(size, float) and not 0 < size < 1:
+        raise CompetitionError(f"a size of {size} is no share: give one between 0 and 1, or a whole number of items")
     return rounding(size * count) if isinstance(size, float) else size
 
 

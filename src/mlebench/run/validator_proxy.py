@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 
 from mlebench.core import paths
+from mlebench.core.isolate import thread_variables
 from mlebench.core.memory import total_memory
 from mlebench.core.outcomes import OVER_DISK
-from mlebench.core.workers import thread_variables
 from mlebench.records.group import Limits
 from mlebench.registry import Competition
 from mlebench.run.signals import stop_signals_blocked
@@ -215,7 +215,11 @@ def _connect(path: Path) -> socket.socket:
         if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
             raise ConnectionError("there is no socket")
         server = socket.socket(socket.AF_UNIX)
-        server.connect(f"/proc/self/fd/{descriptor}")
+        try:
+            server.connect(f"/proc/self/fd/{descriptor}")
+        except OSError:
+            server.close()
+            raise
         return server
     finally:
         os.close(descriptor)

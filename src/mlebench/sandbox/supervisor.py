@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.core import paths
+from mlebench.core.processes import end_with_parent
 from mlebench.records.group import Limits
 from mlebench.sandbox import usage
 from mlebench.sandbox.base import BIND_ROOT, RELAY, SILENCE, Launch, Task, decode_job
@@ -45,7 +46,7 @@ OUTCOME_SIZE = 1 << 15  # bytes reserved for how it ended
 LONGEST_DETAIL = 2000  # characters, each of up to 12 bytes in JSON
 SPARE = 4  # times the limit of processes: runs of the same user start some, too
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+PR_SET_CHILD_SUBREAPER = 36
 IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE)
 KEYCTL, KEYCTL_JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1  # the number of the system call
 
@@ -121,10 +122,11 @@ class Supervisor:
     def run(self) -> Ending:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         _say({"event": "starting", "kept": self.ending.kept})  # if we die before, no agent was started
-        self.pid = os.fork()
+        supervisor, self.pid = os.getpid(), os.fork()
         if self.pid == 0:
             cpus = self.cpus.numbers if self.cpus else []
             _become(
+                supervisor,
                 self.launch,
                 self.limits,
                 self.cgroup,
@@ -322,7 +324,12 @@ class Supervisor:
 
 
 def _become(
-    launch: Launch, limits: Limits, cgroup: Cgroup | None, cpus: list[int], descriptors: tuple[int, int, int]
+    parent: int,
+    launch: Launch,
+    limits: Limits,
+    cgroup: Cgroup | None,
+    cpus: list[int],
+    descriptors: tuple[int, int, int],
 ) -> None:
     """In the child: take on limits, user and descriptors (input, output and status), and become the program."""
     input, output, status = descriptors
@@ -345,7 +352,7 @@ def _become(
             os.setgroups([])
             os.setresgid(launch.uid, launch.uid, launch.uid)
             os.setresuid(launch.uid, launch.uid, launch.uid)
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # if we are killed, it ends too
+        end_with_parent(parent)
         if launch.status is not None:
             os.dup2(status, launch.status)
         os.execvpe(launch.argv[0], launch.argv, launch.env)  # noqa: S606

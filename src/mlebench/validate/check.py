@@ -4,7 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mlebench.core.errors import InvalidSubmissionError, NotPreparedError, PrerequisiteError
+from mlebench.core.authors import author_errors
+from mlebench.core.errors import (
+    CompetitionError,
+    InvalidSubmissionError,
+    MissingCodeError,
+    NotPreparedError,
+    PrerequisiteError,
+)
 from mlebench.core.os_errors import explanation
 from mlebench.core.paths import moved
 from mlebench.core.untrusted import LARGEST_SUBMISSION, UntrustedFileError, open_untrusted
@@ -57,6 +64,8 @@ def check_format(stream: BinaryIO, competition: Competition) -> tuple[bool, str]
 def _grade(competition: Competition, table: Any) -> None:
     try:
         competition.grader.score(table, stand_in(competition))
+    except CompetitionError as error:
+        raise CheckFailedError(error) from error
     except (InvalidSubmissionError, PrerequisiteError):
         raise
     except OSError as error:
@@ -74,16 +83,17 @@ def stand_in(competition: Competition) -> Any:
     """
     try:
         own = import_fn(f"{competition.grader.module}:stand_in")
-    except AttributeError:
+    except MissingCodeError:
         from mlebench.kit.samples import sample_stand_in
 
         return sample_stand_in(competition)
-    try:
-        return own(competition.public_dir)
-    except FileNotFoundError as error:
-        if error.filename and Path(error.filename).is_relative_to(competition.public_dir):
-            raise NotPreparedError(f"{competition.id} is not prepared: there is no {error.filename}") from error
-        raise
+    with author_errors():
+        try:
+            return own(competition.public_dir)
+        except FileNotFoundError as error:
+            if error.filename and Path(error.filename).is_relative_to(competition.public_dir):
+                raise NotPreparedError(f"{competition.id} is not prepared: there is no {error.filename}") from error
+            raise
 
 
 def over_public(competition: Competition, folder: Path) -> Competition:

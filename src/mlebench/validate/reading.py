@@ -6,7 +6,6 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 
 from mlebench.core.errors import InvalidSubmissionError
 from mlebench.core.files import LFS_POINTER, is_lfs_pointer
-from mlebench.core.untrusted import LARGEST_SUBMISSION, open_untrusted
 from mlebench.validate.columns import ColumnCounter
 
 if TYPE_CHECKING:
@@ -20,14 +19,8 @@ def has_csv_name(path: Path) -> bool:
     return path.suffix.lower() == ".csv"
 
 
-def read_submission(path: Path, limit: int = LARGEST_SUBMISSION) -> "pd.DataFrame":
-    """A submission as a data frame; one that cannot be read as a table is invalid."""
-    with open_untrusted(path, limit) as stream:
-        return read_table(stream)
-
-
 def read_table(stream: BinaryIO) -> "pd.DataFrame":
-    """The same for a file that is already open."""
+    """A submission as a data frame; one that cannot be read as a table is invalid."""
     import pandas as pd
 
     from mlebench.engine.frames import read_frame

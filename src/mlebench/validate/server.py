@@ -6,32 +6,27 @@ names are ignored. A competition's id is looked up among those that exist and is
 
 import asyncio
 import logging
-import signal
 import socket
-import stat
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from mlebench.core.errors import PrerequisiteError
+from mlebench.core import serve as http
+from mlebench.core.isolate import Calls, start
+from mlebench.core.serve import ServerLimits
 from mlebench.registry import Competition
-from mlebench.validate.apart import Answer, Checker, CheckLimits, fault
+from mlebench.validate.checker import PRELOAD, Answer, CheckLimits, check, fault
 
 logger = logging.getLogger(__name__)
 
 EXPERIMENT = "exp-id"  # the header, or the query, that names a competition
-LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -40,8 +35,7 @@ class Limits:
 
     body: int = 1 << 30  # bytes of a request
     seconds: float = 300  # to upload it
-    header_seconds: float = 20  # from the connection to the end of the header
-    connections: int = 64
+    server: ServerLimits = ServerLimits()  # noqa: RUF009 it is frozen
     checks: int = 2  # at a time; others wait
     check: CheckLimits = field(default_factory=CheckLimits)
 
@@ -60,8 +54,7 @@ class Validator:
     ):
         self._known, self._find, self._default, self._only = frozenset(known), find, default, only
         self.limits = limits
-        self.checker = Checker(limits.check)
-        self._turns = asyncio.Semaphore(limits.checks)
+        self.calls = Calls(limits.checks)
 
     async def health(self, _: Request) -> JSONResponse:
         return _response(Answer(200, {"status": "running"}))
@@ -81,8 +74,8 @@ class Validator:
                 competition = self._find(self._chosen(request))
             except _RefusedError as error:
                 return _response(error.answer)
-            async with self._turns:
-                return _response(await self.checker.check(upload.fileno(), competition))
+            answer = self.calls.submit(check, upload.fileno(), competition, self.limits.check)
+            return _response(await asyncio.wrap_future(answer))
 
     def _chosen(self, request: Request) -> str:
         if self._only and self._default:
@@ -152,88 +145,6 @@ def application(validator: Validator) -> Starlette:
 
 def serve(validator: Validator, sockets: list[socket.socket]) -> None:
     """Answer until a signal ends it."""
-    config = uvicorn.Config(
-        application(validator),
-        loop="asyncio",
-        http=_bounded_protocol(validator.limits),
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=1,
-    )
-    validator.checker.start()  # it imports while the server gets ready
-    try:
-        uvicorn.Server(config).run(sockets=sockets)
-    finally:
-        validator.checker.close()
-
-
-def _bounded_protocol(limits: Limits) -> type[H11Protocol]:
-    class Bounded(H11Protocol):
-        """Cuts connections beyond the limit, and those that send nothing or send it too slowly."""
-
-        def connection_made(self, transport: asyncio.Transport) -> None:
-            super().connection_made(transport)
-            if len(self.connections) > limits.connections:
-                transport.abort()
-            self.loop.call_later(limits.header_seconds, self._cut_unless_asked)
-
-        def _cut_unless_asked(self) -> None:
-            if self.cycle is None:
-                self.transport.abort()
-
-    return Bounded
-
-
-@contextmanager
-def listening(host: str, ports: Sequence[int], unix: Path | None) -> Iterator[list[socket.socket]]:
-    """Bound sockets; the unix socket's file is removed when they are closed, even if a signal ends the server."""
-    signal.signal(signal.SIGTERM, _stop)  # uvicorn also re-raises the signal that ended it after cleaning up
-    sockets: list[socket.socket] = []
-    try:
-        for port in ports:
-            sockets.append(_bound(socket.AF_INET6 if ":" in host else socket.AF_INET, (host, port)))
-            logger.info("listening on http://%s:%d", *sockets[-1].getsockname()[:2])
-        if unix:
-            _remove_stale(unix)
-            sockets.append(_bound(socket.AF_UNIX, str(unix)))
-            unix.chmod(0o666)  # an agent has another user id; the folder's mode decides who may use it
-            logger.info("listening on %s", unix)
-        yield sockets
-    finally:
-        if unix and sockets and sockets[-1].family == socket.AF_UNIX:
-            unix.unlink(missing_ok=True)
-        for bound in sockets:
-            bound.close()
-
-
-def _stop(*_: object) -> NoReturn:
-    raise SystemExit(0)
-
-
-def _bound(family: int, address: Any) -> socket.socket:
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind(address)
-        bound.listen()  # clients may connect as soon as they read the address, before uvicorn is ready
-    except (OSError, OverflowError) as error:
-        bound.close()
-        reason = getattr(error, "strerror", None) or error
-        where, option = (
-            (f"{address[0]}:{address[1]}", "--host or --port") if isinstance(address, tuple) else (address, "--unix")
-        )
-        raise PrerequisiteError(f"cannot listen on {where}: {reason}; choose another with {option}") from None
-    return bound
-
-
-def _remove_stale(path: Path) -> None:
-    """Remove a socket that a killed server left behind; anything else stays, and binding fails."""
-    with suppress(FileNotFoundError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        if stat.S_ISSOCK(path.lstat().st_mode):
-            try:
-                probe.connect(str(path))
-            except ConnectionRefusedError:
-                path.unlink()
+    start(*PRELOAD)  # while the server gets ready
+    with validator.calls:
+        http.serve(application(validator), sockets, validator.limits.server)

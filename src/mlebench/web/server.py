@@ -7,12 +7,10 @@ What agents wrote is served as plain text, whatever it claims to be.
 
 import hashlib
 import os
-import socket
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 from urllib.parse import unquote
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -162,20 +160,3 @@ def application(source: Source, names: tuple[str, ...] = ()) -> Starlette:
         middleware=[Middleware(HostCheck, names=frozenset((*LOCAL_NAMES, *names)))],
         exception_handlers={404: refused, 405: refused},
     )
-
-
-def serve(app: Starlette, sockets: list[socket.socket]) -> None:
-    """Answer until a signal ends it."""
-    config = uvicorn.Config(
-        app,
-        loop="asyncio",
-        http="h11",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        limit_concurrency=64,
-        timeout_graceful_shutdown=1,
-    )
-    uvicorn.Server(config).run(sockets=sockets)

@@ -60,10 +60,12 @@
 from mlebench.core.paths.data import CHECKSUMS as CHECKSUMS
 from mlebench.core.paths.data import CONFIG as CONFIG
 from mlebench.core.paths.data import DESCRIPTION as DESCRIPTION
+from mlebench.core.paths.data import GRADE as GRADE
 from mlebench.core.paths.data import KERNELS as KERNELS
 from mlebench.core.paths.data import LEADERBOARD as LEADERBOARD
 from mlebench.core.paths.data import MANIFEST as MANIFEST
 from mlebench.core.paths.data import MANIFEST_FILES as MANIFEST_FILES
+from mlebench.core.paths.data import PREPARE as PREPARE
 from mlebench.core.paths.data import PREPARED as PREPARED
 from mlebench.core.paths.data import PRIVATE as PRIVATE
 from mlebench.core.paths.data import PROFILES as PROFILES

@@ -7,8 +7,9 @@ from pathlib import Path
 PROFILES = ("v1", "v2")
 PREPARED, PUBLIC, PRIVATE = "prepared", "public", "private"
 MANIFEST, MANIFEST_FILES = "manifest.json", "manifest.files.jsonl"
-CONFIG, DESCRIPTION = "config.yaml", "description.md"  # in a competition folder, like the next three
-LEADERBOARD, CHECKSUMS, TWIN = "leaderboard.csv", "checksums.yaml", "twin.py"
+CONFIG, DESCRIPTION = "config.yaml", "description.md"  # in a competition folder, like the next five
+LEADERBOARD, CHECKSUMS = "leaderboard.csv", "checksums.yaml"
+PREPARE, GRADE, TWIN = "prepare.py", "grade.py", "twin.py"
 KERNELS = "kernels.txt"  # also there: the names of published notebooks
 SCRATCH = "mlebench-"  # the prefix of scratch folders' names
 

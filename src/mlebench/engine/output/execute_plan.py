@@ -24,9 +24,7 @@ BATCH = 1024  # files that one worker places before it asks for more
 
 
 def execute_plan(plans: Sequence[FolderPlan], scratch: Path, progress: Progress = SILENT) -> None:
-    """Write and place everything planned."""
-    for plan in plans:
-        plan.check()
+    """Write and place everything planned; each plan has been checked."""
     stage = progress.stage("preparing", _weight(plans))
     with TemporaryDirectory(dir=scratch, prefix=SCRATCH) as folder:
         write_all(list(_table_jobs(plans, Path(folder))), Path(folder), stage)

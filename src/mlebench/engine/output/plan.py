@@ -12,6 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from mlebench.core.errors import CompetitionError, RawDataError
 from mlebench.engine.archives.write_archive import Pack
 from mlebench.engine.output.ledger import Ledger
 from mlebench.engine.output.placements import Placements
@@ -48,7 +49,7 @@ class FolderPlan:
         """Refuse a name that leads out of the folder or is taken by a file we write."""
         check_name(name)
         if name in self.tables or name in self.contents or name in self.packs:
-            raise ValueError(f"{name} is written twice")
+            raise CompetitionError(f"{name} is written twice: give one of the two another name")
 
     def check(self) -> None:
         """Refuse a name that is taken, even by a placed file; call this before anything is written."""
@@ -56,12 +57,13 @@ class FolderPlan:
 
     def _checked_files(self) -> Iterator[TreeFile]:
         written = {*self.tables, *self.contents, *self.packs}
-        before = None
+        before, before_source = None, ""
         for name, tree, source in self.placed:
             if name == before or name in written:
-                raise ValueError(f"{name} is written twice")
+                other = f"{tree.what(before_source)} is placed there too" if name == before else "it is also written"
+                raise RawDataError(f"{name} is written twice: {tree.what(source)} is placed there, and {other}")
             yield TreeFile(tree, source)
-            before = name
+            before, before_source = name, source
 
     def path(self, name: str) -> str:
         """Where a file goes; its folder is created, or was left there by an earlier attempt."""

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from mlebench.core.errors import PrerequisiteError
+from mlebench.core.errors import PrerequisiteError, RawDataError
 from mlebench.engine.records.source import RecordSource, WholeNumbers
 from mlebench.engine.row_order import binary_array
 from mlebench.engine.tables import Stored
@@ -266,8 +266,8 @@ def _decode(content: bytes, kind: int, start: int, end: int) -> Any:
     return inner if kind == _DOCUMENT else list(inner.values())
 
 
-def _damaged(how: str) -> PrerequisiteError:
-    return PrerequisiteError(f"a BSON file is damaged: {how}; get the complete data again")
+def _damaged(how: str) -> RawDataError:
+    return RawDataError(f"a BSON file is damaged: {how}")
 
 
 def _unusual(what: str) -> PrerequisiteError:

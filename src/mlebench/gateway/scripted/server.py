@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
@@ -9,14 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from mlebench.core import serve as http
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.os_errors import reason_of
+from mlebench.core.serve import ServerLimits
 from mlebench.gateway.scripted.apis import APIS, Api, Events
 from mlebench.gateway.scripted.script import Answer, Asked, Script
 
@@ -36,18 +38,10 @@ def serve(script: Script, port: int, log: Path | None, ready: Callable[[str], No
     except OSError as error:
         raise PrerequisiteError(f"cannot write {log}: {reason_of(error)}") from None
     # Connections that the script cuts off are expected, so only fatal errors are logged.
-    config = uvicorn.Config(
-        application(script, stream),
-        loop="asyncio",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        log_level="critical",
-        timeout_graceful_shutdown=1,
-    )
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     ready(f"http://{LOOPBACK}:{listener.getsockname()[1]}/v1")
     try:
-        uvicorn.Server(config).run(sockets=[listener])
+        http.serve(application(script, stream), [listener], ServerLimits(connections=1024))
     finally:
         listener.close()
         if stream:

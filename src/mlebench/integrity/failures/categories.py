@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from mlebench.core.errors import PrerequisiteError
+from mlebench.core.isolate import IsolatedCallError
 from mlebench.core.outcomes import (
     AGENT_ERROR,
     CANCELLED,
@@ -23,7 +24,6 @@ from mlebench.core.outcomes import (
 )
 from mlebench.data.state import data_identity, preparation_fault
 from mlebench.grade.board import AT_OPTIMUM
-from mlebench.integrity.apart import GaveUpError, apart
 from mlebench.integrity.failures.crashes import Crash, find_crash
 from mlebench.integrity.failures.logs import lines_of, logs_in_order, plain
 from mlebench.integrity.failures.rules import (
@@ -39,6 +39,7 @@ from mlebench.integrity.failures.rules import (
 )
 from mlebench.integrity.failures.submission_values import BEST_IS_ONE, error_of, misread, trivial, turned_round
 from mlebench.integrity.failures.validations import Validation, last_validation
+from mlebench.integrity.isolated import inspect_isolated
 from mlebench.integrity.subjects import Subject
 from mlebench.records.findings import NOT_GRADED, NOTE, VIOLATION, Evidence, Finding, Findings, read_findings
 from mlebench.records.report import Report
@@ -150,11 +151,11 @@ def classify(subject: Subject, registry: Registry | None = None) -> Verdict:
     return Verdict(rule.category, plain(reason.says[:LONGEST]), reason.cause, tuple(also), reason.evidence)
 
 
-def classify_apart(subject: Subject, registry: Registry, **limits: int) -> Verdict:
+def classify_isolated(subject: Subject, registry: Registry, **limits: int) -> Verdict:
     """The same, in a separate process. If that gives up, only the records are used."""
     try:
-        return apart(_classify, (subject, registry), **limits)
-    except GaveUpError as error:
+        return inspect_isolated(_classify, (subject, registry), **limits)
+    except IsolatedCallError as error:
         if subject.run is None:
             return Verdict(OTHER.category, "it could not be inspected", unread=str(error))
         return replace(classify(replace(subject, logs=(), submission=None), registry), unread=str(error))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mlebench.integrity.failures.categories import Verdict, classify_apart
+from mlebench.integrity.failures.categories import Verdict, classify_isolated
 from mlebench.integrity.subjects import FindingsWriter, Subject
 from mlebench.registry import Registry
 from mlebench.registry import registry as default_registry
@@ -32,6 +32,6 @@ def inspect_failures(subjects: Iterable[Subject], registry: Registry | None = No
     """
     writer = FindingsWriter()
     for subject in subjects:
-        verdict = classify_apart(subject, registry or default_registry)
+        verdict = classify_isolated(subject, registry or default_registry)
         writer.write(subject, verdict.findings())
         yield Classified(subject, verdict)

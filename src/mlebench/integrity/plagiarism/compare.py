@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from mlebench.core.errors import PrerequisiteError
+from mlebench.core.isolate import IsolatedCallError
 from mlebench.core.paths import fingerprints_dir
-from mlebench.integrity.apart import GaveUpError, apart
+from mlebench.integrity.isolated import inspect_isolated
 from mlebench.integrity.plagiarism.corpus import LEAST_SHARED, Corpus, Hashes, Index, containments
 from mlebench.integrity.plagiarism.matching import Shared, shared_by_each
 from mlebench.integrity.plagiarism.programs import is_code
@@ -183,8 +184,8 @@ def _with_passages(found: Compared) -> Compared:
     common = np.intersect1d(hashes, found.notebooks.corpus.common)
     pairs: list[tuple[Source, Source]] = [(match.file.source, match.other.source) for match in matches]
     try:
-        told: list[Shared] = apart(shared_by_each, (pairs, common))
-    except GaveUpError:
+        told: list[Shared] = inspect_isolated(shared_by_each, (pairs, common))
+    except IsolatedCallError:
         return found
     quoted = {0, len(found.closest)}  # the closest notebook and the closest run
     with_them = [

@@ -5,7 +5,6 @@ import io
 import os
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -16,7 +15,8 @@ from numpy.typing import NDArray
 
 from mlebench.core import paths
 from mlebench.core.files import replacing
-from mlebench.integrity.apart import GaveUpError, apart
+from mlebench.core.isolate import Calls, IsolatedCallError
+from mlebench.integrity.isolated import inspect_isolated
 from mlebench.integrity.plagiarism.fingerprints import Fingerprints, fingerprint
 from mlebench.integrity.plagiarism.programs import LARGEST_NOTEBOOK, NoCodeError, read_program, suffix_of
 from mlebench.integrity.plagiarism.tokens import tokenize
@@ -50,23 +50,24 @@ def read_all(sources: Iterable[Source], keep: Path | None = None) -> list[Read]:
     """Each file, in order. With a folder, fingerprints are kept there, under the hash of the file's content."""
     waiting = list(sources)
     batches = [waiting[begin : begin + AT_ONCE] for begin in range(0, len(waiting), AT_ONCE)]
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return [read for made in pool.map(lambda batch: _read_batch(batch, keep), batches) for read in made]
+    with Calls(os.cpu_count() or 1) as calls:
+        made = [calls.submit(_read_batch, batch, keep) for batch in batches]
+        return [read for future in made for read in future.result()]
 
 
 def _read_batch(sources: Sequence[Source], keep: Path | None) -> list[Read]:
     try:
-        return apart(_read_here, (sources, keep), seconds=SECONDS, memory=MEMORY)
-    except GaveUpError:
+        return inspect_isolated(_read_here, (sources, keep), seconds=SECONDS, memory=MEMORY)
+    except IsolatedCallError:
         pass
     until = time.monotonic() + SECONDS_FOR_EACH  # one of them is to blame
     made = []
     for source in sources:
         try:
             if time.monotonic() > until:
-                raise GaveUpError("others took too long")
-            made += apart(_read_here, ([source], keep), seconds=SECONDS_FOR_ONE, memory=MEMORY)
-        except GaveUpError as error:
+                raise IsolatedCallError("others took too long")
+            made += inspect_isolated(_read_here, ([source], keep), seconds=SECONDS_FOR_ONE, memory=MEMORY)
+        except IsolatedCallError as error:
             made.append(_without_code(source, f"could not be parsed: {error}"))
     return made
 

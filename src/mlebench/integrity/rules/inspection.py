@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from mlebench.agents.folders import environment_dir
-from mlebench.integrity.apart import GaveUpError, apart
+from mlebench.core.isolate import IsolatedCallError
+from mlebench.integrity.isolated import inspect_isolated
 from mlebench.integrity.rules.calibration import Calibration
 from mlebench.integrity.rules.detectors import Case, detect
 from mlebench.integrity.rules.judge import Judge
@@ -47,8 +48,8 @@ def inspect_rules(
     for subject in subjects:
         case = Case(subject, data_dir)
         try:
-            found, facts = apart(detect, case)
-        except GaveUpError as error:
+            found, facts = inspect_isolated(detect, case)
+        except IsolatedCallError as error:
             found, facts = [Finding(NOTE, "not-inspected", f"It could not be inspected: {error}.")], {}
         if judge is not None:
             added, facts[JUDGE] = _asked(judge, case, calibration)
@@ -62,8 +63,8 @@ def _asked(judge: Judge, case: Case, calibration: Calibration | None) -> tuple[l
     given = [(environment_dir() / "instructions.txt").read_text(encoding="utf-8")]
     given += [case.competition.description] if case.competition else []
     try:
-        texts = apart(texts_of, case.subject)
-    except GaveUpError:
+        texts = inspect_isolated(texts_of, case.subject)
+    except IsolatedCallError:
         texts = Texts(cut=["everything"])
     (judged,) = judge.judge([(texts, given)])
     facts = {

@@ -13,6 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from mlebench.core.errors import CompetitionError
 from mlebench.engine.archives.write_archive import ZIP_TIME
 from mlebench.engine.csv.printing import Style, bytes_of, header_line, join_cells, print_as_they_are
 
@@ -38,7 +39,8 @@ def _rows(columns: Mapping[str, Any], style: Style) -> bytes:
     plain = [_plain(values) for values in columns.values()]
     rows = len(plain[0])
     if any(len(values) != rows for values in plain):
-        raise ValueError("one column is shorter than another")
+        lengths = ", ".join(f"{name} has {len(values)}" for name, values in zip(columns, plain, strict=True))
+        raise CompetitionError(f"one column is shorter than another: {lengths}")
     pieces = []
     for start in range(0, rows, PRINTED_ROWS):
         cells = [print_as_they_are(values[start : start + PRINTED_ROWS], style) for values in plain]
