@@ -87,7 +87,7 @@ class Competition:
 
     @property
     def obfuscated_description(self) -> str:
-        """The description without its header, which alone names the original competition."""
+        """Return the description without its header, the only part that names the original competition."""
         return self.description.partition("\n---\n")[2].lstrip() or self.description
 
 

@@ -21,7 +21,7 @@ PASSED_OVER = {"__pycache__", ".git", ".venv"}
 
 
 def identity(folder: Path, shared: Sequence[Path] = ()) -> str:
-    """The same for folders with the same files. Shared files count as if they were in the folder."""
+    """Return a hash that is equal for folders with equal files; shared files count as if they were in the folder."""
     return _read_through(folder, shared, None)
 
 

@@ -105,7 +105,7 @@ class _Plan:
         return self.secrets.remove(data) if self.redact else data
 
     def content(self, member: Member) -> Iterator[bytes]:
-        """The same bytes as when it was inspected, or an error."""
+        """Yield the bytes that were inspected; PrerequisiteError if the file has changed since."""
         item = self.items[member.name]
         digest = hashlib.sha256()
         changed = f"{item.name} has changed in the meantime: make the bundle again"

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> "NoReturn":
         unread = isinstance(error, BrokenPipeError) and _nobody_reads()
         _give_up_output()
         if unread:
-            sys.exit(FAILED)  # the reader closed the pipe and has seen enough
+            sys.exit(FAILED)  # downstream closed the pipe
         if not (fault := explanation(error)):
             raise
         _end(f"Error: {fault}\n", FAILED)

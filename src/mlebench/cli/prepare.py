@@ -157,7 +157,7 @@ def _set_impossible_aside(
 
 
 def _say(outcome: Any, *, one_of_many: bool) -> None:
-    """Report how one ended. If it is the only one, the reason for a failure comes last."""
+    """Print one outcome; for a single competition the reason is printed last."""
     why = f": {_reason(outcome)}" if outcome.reason and (one_of_many or outcome.ok) else ""
     log_line(f"{outcome.id}: {outcome.status}{why}")
 
@@ -189,7 +189,7 @@ def _in_one_line(outcome: Any) -> str:
 
 
 def _refuse_contradictions(context: click.Context) -> None:
-    """Requests are honoured or refused, never ignored."""
+    """Reject contradictory options."""
     names = {str(option.name): option.opts[-1] for option in context.command.params}
     given = [name for name in names if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
     for group in EXCLUSIVE:

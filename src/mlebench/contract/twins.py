@@ -68,7 +68,7 @@ def _with_plain_paths(competition: Competition) -> None:
 
 
 def _at(competition: Competition, data_dir: Path) -> Competition:
-    """The same competition in another data directory."""
+    """Return the competition in another data directory."""
     there = CompetitionPaths(data_dir, competition.id, competition.profile)
 
     def there_too(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Errors say who must act.
+"""Each exception class names who has to fix the problem.
 
 Exception
 ├── InvalidSubmissionError     the agent: its submission cannot be graded

@@ -119,7 +119,7 @@ class Lease:
         late = self._clock() - self._renewed > self._give_up
         self.renew()
         if late:
-            time.sleep(RENEWAL)  # in case another process has already seen our counter stop
+            time.sleep(RENEWAL)  # another process may already be taking over
         self.require()
 
     def _require(self) -> None:

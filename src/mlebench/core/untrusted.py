@@ -94,7 +94,7 @@ class UntrustedFileError(Exception):
 
 
 class FileMissingError(UntrustedFileError):
-    """There is nothing, or nothing that counts as a file."""
+    """The path does not exist or is not a regular file."""
 
 
 class FileForbiddenError(PrerequisiteError):

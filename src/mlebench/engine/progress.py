@@ -42,7 +42,7 @@ class Stage:
             self._set(self._done + size)
 
     def reach(self, place: int) -> None:
-        """`place` bytes are done; what was done already stays done."""
+        """Report that `place` bytes are done; progress never moves backwards."""
         with self._lock:
             self._set(place)
 

@@ -16,7 +16,7 @@ WATCHED_BYTES = 16 << 20  # a smaller file is read before anyone could see progr
 
 
 def watched(stream: BinaryIO, size: int, progress: Progress) -> BinaryIO:
-    """The same bytes; a large file reports how many have been read. Small ones are counted together."""
+    """Yield the bytes, and report how many of a large file have been read. Small ones are counted together."""
     stage = stage_if_large("reading", size, progress)
     if stage is not SILENT_STAGE:
         return reporting(stream, stage)
@@ -30,12 +30,12 @@ def stage_if_large(name: str, size: int, progress: Progress) -> Stage:
 
 
 def reporting(stream: BinaryIO, stage: Stage) -> BinaryIO:
-    """The same bytes; the stage advances as they are read."""
+    """Return a stream of the same bytes that advances the stage as they are read."""
     return cast(BinaryIO, io.BufferedReader(_Watched(stream, stage), COPY_BYTES))
 
 
 def reporting_pieces(pieces: Iterable[Piece], progress: Progress, name: str = "printing") -> Iterator[Piece]:
-    """The same pieces; if they are large together, a stage reports how many bytes have been made."""
+    """Yield the pieces; if they are large together, a stage reports how many bytes have been made."""
     done, stage = 0, None
     for piece in pieces:
         yield piece

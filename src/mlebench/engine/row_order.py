@@ -77,7 +77,7 @@ def row_writer(
 
 
 class DirectWriter:
-    """Rows that come in the order in which they go out."""
+    """Writer for rows already in output order."""
 
     left = 0.0  # nothing is left to do once the last row has arrived
 

@@ -67,7 +67,7 @@ class Format(Protocol):
     def name(self) -> str: ...
 
     def write(self, table: "Table", stream: Writable, advance: Callable[[float], None]) -> None:
-        """Write the table from memory, wherever its rows come from; `advance` hears how many more are written."""
+        """Write the table from memory, wherever its rows come from; `advance(n)` is called with n rows just written."""
         ...
 
 
@@ -259,7 +259,7 @@ class Table:
         return Table(self.source, self.rows, {**self._columns, **added})
 
     def in_file_order(self) -> "Table":
-        """The same rows, in the order in which their file has them."""
+        """Return the rows in the order of their file."""
         return self if self.rows is None else self.take(np.argsort(self.rows, kind="stable"))
 
     @checked
@@ -289,7 +289,7 @@ class Table:
         return Table.from_columns({by: np.asarray(keys), name: joined.to_numpy(zero_copy_only=False)})
 
     def to_pandas(self) -> pd.DataFrame:
-        """The way out, for what tables cannot do. A test keeps the list of competitions that use it."""
+        """Convert to a DataFrame (escape hatch). A test keeps the list of competitions that use it."""
         return make_frame({name: self[name] for name in self.columns})
 
     def write_csv(

@@ -22,7 +22,7 @@ def use_threads(count: int) -> None:
 
 
 def in_order(items: Iterable[Item], work: Callable[[Item], Result]) -> Iterator[tuple[Item, Result]]:
-    """Work on several items at a time and yield the results in order; few are in memory, however many there are."""
+    """Work on several items at a time and yield the results in order; at most `threads()` + 1 results are pending."""
     with ThreadPoolExecutor(threads()) as pool:
         pending: deque[tuple[Item, Future[Result]]] = deque()
         try:

@@ -298,7 +298,7 @@ class _Error:
 
 
 def _may_be_retried(error: _Error) -> bool:
-    """True for too many calls and for faults of the endpoint. An empty account does not fill up while we wait."""
+    """True for too many calls and for faults of the endpoint. `insufficient_quota` is not retryable."""
     if error.status == 429:
         return b"insufficient_quota" not in error.body
     return error.status == 408 or error.status >= 500

@@ -101,7 +101,7 @@ def error_in(data: dict[str, Any]) -> Any:
 
 
 def error_event(path: str, kind: str, message: str) -> bytes:
-    """The same, within a stream that has begun."""
+    """Return an error as an event of a stream that has begun."""
     name = b"event: error\n" if is_anthropic(path) or path == RESPONSES else b""
     body = error_body(path, kind, message)
     if path == RESPONSES:

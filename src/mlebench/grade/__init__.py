@@ -1,4 +1,4 @@
-"""Submission → report. The only place where private data meets a submission."""
+"""Grading: from a submission to its report. Nothing else reads private data."""
 
 from mlebench.data.state import is_dataset_prepared
 from mlebench.grade.limits import Limits

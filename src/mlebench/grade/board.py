@@ -28,7 +28,7 @@ AT_OPTIMUM = "at the metric's optimum"
 
 
 class Board:
-    """A human leaderboard that counts whom a score beats; equal scores do not beat each other."""
+    """A human leaderboard that counts teams with a worse score; equal scores are not worse."""
 
     def __init__(self, scores: Iterable[float], *, lower: bool):
         self._sign = -1 if lower else 1

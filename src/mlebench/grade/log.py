@@ -1,4 +1,4 @@
-"""The log of grades: every look at the answers leaves a line."""
+"""Append-only log of gradings."""
 
 import errno
 import json

@@ -79,7 +79,7 @@ def grade_entries(
     interval: bool = False,
     earlier: Mapping[int, CompetitionReport] | None = None,
 ) -> dict[str, Any]:
-    """The same for entries that were read from `source`.
+    """Grade entries that were read from `source`.
 
     An entry that could not be judged this time keeps its `earlier` report, by line, and is listed as `unjudged`.
     """

@@ -49,7 +49,7 @@ class ImageCatalogue:
         return replace(self, images=images, annotations=annotations, raw_names=[self.raw_names[row] for row in numbers])
 
     def renamed(self, file_names: Sequence[str], ids: Sequence[Any] | None = None) -> "ImageCatalogue":
-        """The same images under other names and, if given, with other ids."""
+        """Return a catalogue of the images under other names and, if given, with other ids."""
         named = replace(self, images=self.images.with_values(file_name=file_names))
         if ids is None:
             return named
@@ -57,7 +57,7 @@ class ImageCatalogue:
         return replace(named, images=named.images.with_values(**{self.id: ids}), annotations=annotations)
 
     def numbered(self, file_name: str) -> "ImageCatalogue":
-        """The same images with ids from `0` on; new names may contain `{number}`, the id, and `{thousand}`."""
+        """Return the images with ids from `0` on; new names may contain `{number}`, the id, and `{thousand}`."""
         names = [file_name.format(number=number, thousand=number // 1000) for number in range(len(self.images))]
         return self.renamed(names, list(map(str, range(len(names)))))
 

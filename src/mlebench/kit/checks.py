@@ -152,7 +152,7 @@ def sorting_order(values: np.ndarray, name: str) -> np.ndarray:
 
 
 def _order_of_names(values: np.ndarray) -> np.ndarray | None:
-    """The same, several times as fast, for short ASCII texts that are all different; None for anything else."""
+    """Match ids several times as fast, for short ASCII texts that are all different; None for anything else."""
     if values.dtype != object or pd.api.types.infer_dtype(values, skipna=False) != "string":
         return None
     if max(map(len, values)) > LONGEST_NAME:

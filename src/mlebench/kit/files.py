@@ -180,7 +180,7 @@ class Raw:
 
     @checked
     def json_with_records(self, name: str, *lists: str, encoding: str = "utf-8") -> dict[str, Any]:
-        """The same for a JSON object with long lists of records, named here: they come as `Records`."""
+        """Read a JSON object with long lists of records; those named are returned as `Records`."""
         from mlebench.engine.records.jsonrecords import read_with_records
 
         with self._errors(name):

@@ -76,7 +76,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         return data
 
     def changed(self, **values: Any) -> Self:
-        """The same record with other values, written by this version."""
+        """Return a copy with other values, written by this version."""
         return msgspec.structs.replace(self, mlebench=__version__, **values)
 
     def to_dict(self) -> dict[str, Any]:

@@ -231,7 +231,7 @@ class _Execution:
         self._give_up(reason)
 
     def _is_finalized(self) -> bool:
-        """Whether nothing is left to do; if a runner was killed after publishing, finish its work now."""
+        """Return True if the run is final, completing an interrupted publish first."""
         if is_published(self.run) and self.run.record.state != PLANNED:
             self._finalize()
         return self.run.record.is_final

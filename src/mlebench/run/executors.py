@@ -1,6 +1,6 @@
 """Executors that leave the work to a scheduler: it is given folders, asked which it still has, and told to drop some.
 
-Nothing is remembered between two commands, and a scheduler is believed about a run only when it says it still has it.
+Nothing is remembered between two commands, and a scheduler is only asked which jobs are still queued or running.
 The run's folder says whether it has ended. So a scheduler that forgets, purges its records or dies loses nothing, and
 several executors, or a person with `mlebench run exec`, may work on one group.
 """

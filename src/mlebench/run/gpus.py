@@ -163,7 +163,7 @@ def take(pool: GpuPool) -> GpuLease | None:
         lease = _add(lease, name, pool.runs_per_gpu) or lease
     if len(lease.names) == pool.share:
         return lease
-    lease.close()  # whoever waits holds nothing, so no two runners wait for each other
+    lease.close()  # release everything before waiting, to avoid deadlock
     return None
 
 

@@ -1,6 +1,6 @@
 """The local executor: `run exec` in processes of this machine, `workers` at a time. It keeps no state of its own.
 
-Only the run's folder is believed about a run. So the executor may be killed at any time, and two of them may work on
+The run's folder is the only source of truth. So the executor may be killed at any time, and two of them may work on
 one group.
 """
 

@@ -1,4 +1,4 @@
-"""A result appears in one rename, and only once: a second runner finds the place taken.
+"""A result appears in one rename, and only once: a second runner fails because the target exists.
 
 A result is complete before it can be seen, and an attempt's working folder is only removed after that. If the runner
 dies before moving the result's parts to where readers look for them, the next process that finds the run not ended does

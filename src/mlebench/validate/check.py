@@ -52,7 +52,7 @@ def validate_format(
 
 
 def check_format(stream: BinaryIO, competition: Competition) -> tuple[bool, str]:
-    """The same for a submission that is already open, whatever its name."""
+    """Check the format of a submission that is already open, whatever its name."""
     try:
         table = read_table(stream)
         _grade(competition, table)

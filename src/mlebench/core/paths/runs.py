@@ -131,7 +131,7 @@ def outcome(work: Path) -> Path:
 
 
 def spare_outcome(token: str) -> Path:
-    """The same, if the disk takes nothing at all: in the memory of this host, until it is started again."""
+    """Where an outcome goes if the disk takes nothing at all: in the memory of this host, until it is started again."""
     memory = Path("/dev/shm")  # noqa: S108 nobody else's file is believed
     return (memory if memory.is_dir() else Path(tempfile.gettempdir())) / f"{SCRATCH}{token}.json"
 

@@ -222,7 +222,7 @@ def read_rows(open_file: Callable[[], BinaryIO], survey: CsvScan, sep: str, name
 
 
 def _narrow(numbers: np.ndarray) -> np.ndarray:
-    """The same numbers, in less memory where they are small."""
+    """Return the numbers in the smallest type that holds them."""
     for kind in (np.int16, np.int32):
         if len(numbers) and np.iinfo(kind).min <= numbers.min() and numbers.max() <= np.iinfo(kind).max:
             return numbers.astype(kind)

@@ -75,7 +75,7 @@ class CsvSource:
         return self.survey.rows if self.survey else len(next(iter(self._whole.values()), ()))
 
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
-        """A column, or some rows of it. Of a large file, only the column is kept in memory, or only the rows if few."""
+        """Return a column, or some rows of it. Of a large file, the column is cached, or only the rows if few."""
         if rows is not None and name not in self._values and (surveyed := self._survey_of_many(rows)):
             return read_rows(self._open_watched, surveyed, self.sep, name, rows)
         values = self._column(name)

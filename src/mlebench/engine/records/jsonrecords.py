@@ -79,7 +79,7 @@ class Records(Sequence[dict[str, Any]]):
         return Records({name: [*taken(values)] for name, values in self._fields.items()}, len(rows))
 
     def with_values(self, **fields: Sequence[Any]) -> "Records":
-        """The same records with other values in some fields."""
+        """Return a copy with other values in some fields."""
         return Records(self._fields | {name: [*values] for name, values in fields.items()}, self._count)
 
     def as_json(self, indent: int, sort_keys: bool) -> bytes | None:

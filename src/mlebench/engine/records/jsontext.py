@@ -20,7 +20,7 @@ def encode_json(value: Any, *, indent: int | None = None, sort_keys: bool = Fals
 
 
 def json_pieces(value: Any, *, indent: int | None = None, sort_keys: bool = False) -> Iterator[bytes]:
-    """The same, piece by piece."""
+    """Yield the JSON text in pieces."""
     printer = _Printer(sort_keys) if indent is None else _IndentingPrinter(sort_keys, indent)
     for piece in printer.pieces(value, 0):
         yield piece if isinstance(piece, bytes) else piece.encode("ascii")

@@ -152,7 +152,7 @@ def classify(subject: Subject, registry: Registry | None = None) -> Classificati
 
 
 def classify_isolated(subject: Subject, registry: Registry, **limits: int) -> Classification:
-    """The same, in a separate process. If that gives up, only the records are used."""
+    """Classify a run in an isolated process; if that fails, from its records alone."""
     try:
         return inspect_isolated(_classify, (subject, registry), **limits)
     except IsolatedCallError as error:

@@ -143,7 +143,7 @@ def misread(path: Path, score: float, competition: Competition) -> str | None:
 
 
 def turned_round(score: float, competition: Competition) -> str | None:
-    """The same, as far as it can be determined without data."""
+    """Say how the metric was misread, as far as that can be determined without data."""
     metric = competition.grader.name.lower()
     if score < LEAST_HONEST_AUC and ("auc" in metric or "roc" in metric):
         return f"score {score:g} is far below the 0.5 of a guess: most likely, the predictions are inverted"

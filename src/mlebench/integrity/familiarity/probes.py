@@ -65,7 +65,7 @@ def probes_of(
 
 
 def our_probes(description: str, samples: int, seed: str) -> list[Probe]:
-    """The same for a text of ours, which shows what the method finds when there is nothing to know."""
+    """Return probes of a text of ours: a control, of which no model can know anything."""
     return passage_probes(Original("description", description), OURS, samples, random.Random(seed))
 
 

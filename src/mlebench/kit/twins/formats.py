@@ -28,7 +28,7 @@ def csv_bytes(columns: Mapping[str, Any], *, sep: str = ",", newline: str = "\n"
 def csv_pieces(
     parts: Iterable[Mapping[str, Any]], *, sep: str = ",", newline: str = "\n", quote_text: bool = False
 ) -> Iterator[bytes]:
-    """The same, of a table that comes in parts: some rows of all columns at a time."""
+    """Yield the CSV bytes of a table that comes in parts: some rows of all columns at a time."""
     style = Style(quote_text, sep=sep, newline=newline)
     for number, columns in enumerate(parts):
         header = header_line(columns, style) if number == 0 else b""

@@ -27,7 +27,7 @@ def wav_bytes(samples: np.ndarray, rate: int) -> bytes:
 
 
 def aiff_bytes(samples: np.ndarray, rate: int) -> bytes:
-    """The same as `wav_bytes`, in Apple's format, which puts the high byte of a number first."""
+    """Return sound like `wav_bytes`, in Apple's AIFF format, whose numbers are big-endian."""
     power = rate.bit_length() - 1  # the rate is a float of 80 bits: an exponent, and a fraction that begins with a one
     common = struct.pack(">hIhHQ", 1, len(samples), 16, 16383 + power, rate << 63 - power)
     sound = bytes(8) + samples.astype(">i2").tobytes()
