@@ -12,6 +12,7 @@ What a reader sees is what counts, so a page is worked through from top to botto
 
 import doctest
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -197,6 +198,12 @@ def test_local_links_lead_somewhere(page: Path) -> None:
         assert target.exists(), f"{_name(page)} links to {link['target']}"
         if link["heading"]:
             assert link["heading"] in _headings(target), f"{_name(page)} links to {link['target']}#{link['heading']}"
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=_name(page)) for page in ALL_PAGES])
+def test_names_of_modules_and_functions_exist(page: Path) -> None:
+    for match in re.finditer(r"`(mlebench(?:\.\w+)+)(?:\([^`]*)?`", page.read_text(encoding="utf-8")):
+        pkgutil.resolve_name(match[1])
 
 
 def _headings(page: Path) -> set[str]:

@@ -173,7 +173,8 @@ def command(context: click.Context, **options: Any) -> None:
 def execute_run(run_dir: Path, gpus: str) -> None:
     """Execute one planned run, from whatever state its folder is in.
 
-    The exit code is 0 if its state is final, 75 if it may be tried again, 2 if it cannot work.
+    The exit code is 0 if its state is final, 75 if it may be tried again, 74 if its result could not be stored, 2 if it
+    cannot work.
     """
     from mlebench.core.errors import PrerequisiteError
     from mlebench.run.execute import CANNOT_WORK, execute

@@ -7,5 +7,5 @@
 | `frames`, `tables` | pandas' dialect, and the lazy tables in front of it |
 | `csv`, `records`, `parquet` | where rows come from and how they are written, format by format |
 | `row_order` | rows that arrive block by block, put into the order of a table |
-| `placing` | what goes into which folder, and how it gets there |
+| `output` | what goes into which folder, and how it gets there |
 """

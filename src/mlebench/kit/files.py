@@ -263,10 +263,10 @@ class Raw:
 def open_raw(
     source: Path, scratch: Path | None = None, progress: Progress = SILENT, unpacked: Path | None = None
 ) -> Iterator[Raw]:
-    """The raw data in a folder or a zip archive; `scratch` is where inner archives may be unpacked.
+    """Open the raw data in a folder or a zip archive.
 
-    Unpacked archives stay there, so that an interrupted prepare can resume. `progress` is told
-    how far each large file has been read.
+    Inner archives are unpacked in `scratch`, or in `unpacked`, where they stay so that an interrupted prepare can
+    resume. `progress` is told how far each large file has been read.
     """
     if not source.is_dir() and not source.is_file():
         raise PrerequisiteError(f"there is no raw data at {source}")

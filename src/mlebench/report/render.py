@@ -20,7 +20,7 @@ from mlebench.report.usage import TOKENS, Usage
 SCHEMA = 1
 COUNTED = ("competitions", "seeds", "seeds_given", "missing")
 LIMITED = ("mean", "sem", "low", "high")
-FOUND = ("runs", "of", "not_inspected", "not_enough_evidence", "trust")
+FINDING_COLUMNS = ("runs", "of", "not_inspected", "not_enough_evidence", "trust")
 LIMITS = f"{LEVEL:.0%} interval"
 _COUNTS = ("hours", "gpu_hours", "starts", "rerolls", "unsealed", "infra_errors", "model_unavailable")
 
@@ -34,13 +34,13 @@ class Table(NamedTuple):
 
 def tables(standings: Standings) -> list[Table]:
     """What people read. Tables without rows are left out."""
-    found = [
+    all_tables = [
         _standings_table(standings),
         _category_table(standings),
         _found_table(standings),
         *_extra_tables(standings),
     ]
-    return [table for table in found if table.rows]
+    return [table for table in all_tables if table.rows]
 
 
 def notes(standings: Standings) -> list[str]:
@@ -60,11 +60,11 @@ def notes(standings: Standings) -> list[str]:
         lines.append(f"The profile is {standings.profile}; published figures are for v1.")
     lines += _condition_notes(standings)
     lines += [
-        f"{found.entry.agent}: {found.entry.origin}; what it does not state is unknown."
-        for found in standings.entries
-        if found.entry.origin
+        f"{row.entry.agent}: {row.entry.origin}; what it does not state is unknown."
+        for row in standings.entries
+        if row.entry.origin
     ]
-    scopes = [scope for found in standings.entries for scope in found.scopes]
+    scopes = [scope for row in standings.entries for scope in row.scopes]
     if any(scope.spent.model_unavailable for scope in scopes):
         lines.append(
             "Some runs had no model, through no fault of their agent, and count as missing: `mlebench runs list` shows "
@@ -79,13 +79,13 @@ def notes(standings: Standings) -> list[str]:
 
 def columns(standings: Standings) -> list[Condition]:
     """The conditions in which entries differ, apart from the agents themselves: each has a column."""
-    apart = differing(found.entry.conditions for found in standings.entries)
+    apart = differing(row.entry.conditions for row in standings.entries)
     return [condition for condition in apart if condition.kind != "agent"]
 
 
 def _condition_notes(standings: Standings) -> Iterator[str]:
     """The conditions of all entries, what runs are pooled over, and what is unlike."""
-    entries = [found.entry for found in standings.entries]
+    entries = [row.entry for row in standings.entries]
     silent = [entry.agent for entry in entries if not entry.conditions.are_stated]
     if silent:
         whose = "" if len(silent) == len(entries) else f" of {', '.join(silent)}"
@@ -106,54 +106,54 @@ def _standings_table(standings: Standings) -> Table:
     header += ["above median", "valid", "submitted", "percentile", "normalised"]
     header += ["hours", "GPU hours", "starts", "re-rolls", "unsealed", "infra errors", "calls", "tokens", "cost, $"]
     rows = [
-        [*_place(standings, found, scope), *_medals(scope), *_means(scope), *_spent(scope)]
-        for found, scope in _scopes(standings, "split", "given")
+        [*_key_cells(standings, row, scope), *_medals(scope), *_means(scope), *_spent(scope)]
+        for row, scope in _scopes(standings, "split", "given")
     ]
     return Table("Standings", header, rows)
 
 
 def _category_table(standings: Standings) -> Table:
     header = ["agent", "category", *_titles(standings), "competitions", "seeds", "missing", "any medal", LIMITS]
-    rows = [[*_place(standings, found, scope), *_medals(scope)] for found, scope in _scopes(standings, "category")]
+    rows = [[*_key_cells(standings, row, scope), *_medals(scope)] for row, scope in _scopes(standings, "category")]
     return Table("By category", header, rows)
 
 
 def _found_table(standings: Standings) -> Table:
     header = ["agent", "tool", "finding", *_titles(standings), "runs", "of", "share, %", "not inspected", "trust"]
     rows = [
-        [found.entry.agent, one.tool, one.finding, *_texts(standings, found), *_shares(one), *_doubts(one)]
-        for found in standings.entries
-        for one in found.found
+        [row.entry.agent, count.tool, count.finding, *_texts(standings, row), *_shares(count), *_doubts(count)]
+        for row in standings.entries
+        for count in row.finding_counts
     ]
     return Table("Findings", header, rows, keys=3)
 
 
-def _shares(found: FindingCount) -> list[str]:
-    return [str(found.runs), str(found.of), _number(found.share, 1)]
+def _shares(count: FindingCount) -> list[str]:
+    return [str(count.runs), str(count.of), _number(count.share, 1)]
 
 
-def _doubts(found: FindingCount) -> list[str]:
-    unsure = f"; not enough evidence in {found.not_enough_evidence}" if found.not_enough_evidence else ""
-    return [str(found.not_inspected), f"{found.trust or '-'}{unsure}"]
+def _doubts(count: FindingCount) -> list[str]:
+    unsure = f"; not enough evidence in {count.not_enough_evidence}" if count.not_enough_evidence else ""
+    return [str(count.not_inspected), f"{count.trust or '-'}{unsure}"]
 
 
 def _scopes(standings: Standings, *kinds: str) -> Iterator[tuple[EntryStandings, Scope]]:
-    for found in standings.entries:
-        yield from ((found, scope) for scope in found.scopes if scope.kind in kinds)
+    for row in standings.entries:
+        yield from ((row, scope) for scope in row.scopes if scope.kind in kinds)
 
 
 def _titles(standings: Standings) -> list[str]:
     return [one.title for one in columns(standings)]
 
 
-def _texts(standings: Standings, found: EntryStandings) -> list[str]:
-    return [found.entry.conditions.texts[one.name] for one in columns(standings)]
+def _texts(standings: Standings, row: EntryStandings) -> list[str]:
+    return [row.entry.conditions.texts[one.name] for one in columns(standings)]
 
 
-def _place(standings: Standings, found: EntryStandings, scope: Scope) -> list[str]:
+def _key_cells(standings: Standings, row: EntryStandings, scope: Scope) -> list[str]:
     seeds = str(scope.seeds) if scope.seeds == scope.seeds_given else f"{scope.seeds} of {scope.seeds_given}"
-    place = [found.entry.agent, scope.name, *_texts(standings, found)]
-    return [*place, str(scope.competitions), seeds, str(scope.missing)]
+    cells = [row.entry.agent, scope.name, *_texts(standings, row)]
+    return [*cells, str(scope.competitions), seeds, str(scope.missing)]
 
 
 def _medals(scope: Scope) -> list[str]:
@@ -162,7 +162,9 @@ def _medals(scope: Scope) -> list[str]:
 
 
 def _means(scope: Scope) -> list[str]:
-    means = {name: found.mean if found else None for name, found in scope.figures.items() if name != "any_medal"}
+    means = {
+        name: estimate.mean if estimate else None for name, estimate in scope.figures.items() if name != "any_medal"
+    }
     return [_number(mean, 3 if name == "normalised" else 2) for name, mean in means.items()]
 
 
@@ -260,7 +262,19 @@ def standings_rows(standings: Standings) -> list[dict[str, Any]]:
 
     Figures have full precision. Every row has the same keys; unknown values are None.
     """
-    head = ["agent", "profile", "data", "padded", "kind", "name", *COUNTED, "figure", *LIMITED, *_flat(Usage()), *FOUND]
+    head = [
+        "agent",
+        "profile",
+        "data",
+        "padded",
+        "kind",
+        "name",
+        *COUNTED,
+        "figure",
+        *LIMITED,
+        *_flat(Usage()),
+        *FINDING_COLUMNS,
+    ]
     empty = dict.fromkeys([*head, *_flat_conditions(Conditions(), Conditions())])
     return [empty | row for row in _rows(standings)]
 
@@ -268,24 +282,30 @@ def standings_rows(standings: Standings) -> list[dict[str, Any]]:
 def _rows(standings: Standings) -> Iterator[dict[str, Any]]:
     whole = {"profile": standings.profile, "data": standings.data, "padded": standings.padded}
     first = standings.entries[0].entry.conditions
-    for found, scope in _scopes(standings, "split", "given", "category"):
-        conditions = _flat_conditions(found.entry.conditions, first)
+    for row, scope in _scopes(standings, "split", "given", "category"):
+        conditions = _flat_conditions(row.entry.conditions, first)
         counts = {name: getattr(scope, name) for name in COUNTED} | _flat(scope.spent)
         for name in SCALES:
             estimate = asdict(figure) if (figure := scope.figures[name]) else {}
             limits = {limit: estimate.get(limit) for limit in LIMITED}
-            place = {"agent": found.entry.agent, "kind": scope.kind, "name": scope.name, "figure": name}
-            yield conditions | whole | place | counts | limits
-    for found in standings.entries:
-        conditions = _flat_conditions(found.entry.conditions, first)
-        for one in found.found:
-            place = {"agent": found.entry.agent, "kind": "findings", "name": one.tool, "figure": one.finding}
-            yield conditions | whole | place | {"mean": one.share} | {name: getattr(one, name) for name in FOUND}
+            key = {"agent": row.entry.agent, "kind": scope.kind, "name": scope.name, "figure": name}
+            yield conditions | whole | key | counts | limits
+    for row in standings.entries:
+        conditions = _flat_conditions(row.entry.conditions, first)
+        for count in row.finding_counts:
+            key = {"agent": row.entry.agent, "kind": "findings", "name": count.tool, "figure": count.finding}
+            yield (
+                conditions
+                | whole
+                | key
+                | {"mean": count.share}
+                | {name: getattr(count, name) for name in FINDING_COLUMNS}
+            )
     for one in standings.published:
         theirs = {"profile": "v1", "data": "published", "padded": one.padded}
         for split, (mean, sem) in one.medals.items():
-            place = {"agent": f"{one.agent} / {one.models}", "kind": "split", "name": split, "figure": RATES[0]}
-            yield theirs | place | {"mean": mean, "sem": sem}
+            key = {"agent": f"{one.agent} / {one.models}", "kind": "split", "name": split, "figure": RATES[0]}
+            yield theirs | key | {"mean": mean, "sem": sem}
 
 
 def _flat_conditions(conditions: Conditions, first: Conditions) -> dict[str, str]:
@@ -324,18 +344,18 @@ def to_dict(standings: Standings) -> dict[str, Any]:
         "padded": standings.padded,
         "level": LEVEL,
         "conditions": {
-            "alike": alike_text([found.entry.conditions for found in standings.entries]),
+            "alike": alike_text([row.entry.conditions for row in standings.entries]),
             "differing": [one.name for one in columns(standings)],
         },
-        "entries": [_entry(found) for found in standings.entries],
+        "entries": [_entry(row) for row in standings.entries],
         "comparisons": [asdict(one) for one in standings.comparisons],
         "seeds_needed": [asdict(one) for one in standings.needs],
         "published": [asdict(one) for one in standings.published],
     }
 
 
-def _entry(found: EntryStandings) -> dict[str, Any]:
-    entry = found.entry
+def _entry(row: EntryStandings) -> dict[str, Any]:
+    entry = row.entry
     return {
         "agent": entry.agent,
         "model": entry.model,
@@ -344,7 +364,7 @@ def _entry(found: EntryStandings) -> dict[str, Any]:
         "pooled": entry.conditions.pooled,
         "origin": entry.origin,
         "inputs": list(entry.inputs),
-        "scopes": [asdict(scope) for scope in found.scopes],
-        "findings": [asdict(one) | {"share": one.share} for one in found.found],
+        "scopes": [asdict(scope) for scope in row.scopes],
+        "findings": [asdict(count) | {"share": count.share} for count in row.finding_counts],
         "runs": [msgspec.to_builtins(outcome) | {"any_medal": outcome.any_medal} for outcome in entry.outcomes],
     }

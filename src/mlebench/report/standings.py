@@ -63,7 +63,7 @@ class SeedsNeeded:
 class EntryStandings:
     entry: Entry
     scopes: list[Scope]
-    found: list[FindingCount]  # in the runs of the splits that are shown
+    finding_counts: list[FindingCount]  # in the runs of the splits that are shown
 
 
 @dataclass(frozen=True)
@@ -135,12 +135,14 @@ def standings(
 ) -> Standings:
     """The first entry is compared with each of the others."""
     first, others = entries[0], entries[1:]
-    comparisons = [found for other in others for found in compare(first, other, options)]
+    comparisons = [comparison for other in others for comparison in compare(first, other, options)]
     return Standings(
         profile=profile,
         data=data,
         padded=options.pad,
-        entries=[EntryStandings(entry, _scopes_of(entry, options), _found(entry, options)) for entry in entries],
+        entries=[
+            EntryStandings(entry, _scopes_of(entry, options), _finding_counts(entry, options)) for entry in entries
+        ],
         comparisons=comparisons,
         needs=[need for other in others or [first] for need in _needs(first, other, options)],
         published=list(published),
@@ -159,7 +161,7 @@ def _scopes_of(entry: Entry, options: StandingsOptions) -> list[Scope]:
     return scopes + [_scope("category", name, ids, entry, options) for name, ids in sorted(by_category.items())]
 
 
-def _found(entry: Entry, options: StandingsOptions) -> list[FindingCount]:
+def _finding_counts(entry: Entry, options: StandingsOptions) -> list[FindingCount]:
     shown = {id for ids in _sets(entry.competitions, options).values() for id in ids}
     return count_findings(entry.of(shown), claimed=entry.bundled)
 

@@ -50,7 +50,7 @@ def page(site: Site, path: str, name: str | None = None) -> Page | None:
         "findings": [
             {"agent": found.entry.agent, "share": one.share, **asdict(one)}
             for found in standings.entries
-            for one in found.found
+            for one in found.finding_counts
         ],
         "published": [asdict(one) for one in standings.published],
     }
