@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from mlebench.core import paths
-from mlebench.core.authors import author_errors, place_of_function, require_parameters
+from mlebench.core.authors import author_errors, location_of_function, require_parameters
 from mlebench.core.errors import (
     CompetitionError,
     InvalidSubmissionError,
@@ -122,7 +122,7 @@ class Grader:
         except TypeError:
             kind = "nothing" if score is None else f"a {type(score).__name__}"
             raise CompetitionError(
-                f"`grade` returned {kind}, not a number: return the score", place_of_function(grade)
+                f"`grade` returned {kind}, not a number: return the score", location_of_function(grade)
             ) from None
 
     def __call__(self, submission: "pd.DataFrame", answers: Any) -> float | None:

@@ -11,7 +11,7 @@ from mlebench.contract.grading import faults, format_check, gold, messages, row_
 from mlebench.contract.leaks import leaks
 from mlebench.contract.texts import columns_named, example, files_named, files_placed
 from mlebench.contract.twins import prepare, twin
-from mlebench.core.authors import author_errors, place_in_code
+from mlebench.core.authors import author_errors, location_in_code
 from mlebench.core.errors import CompetitionError, PrerequisiteError, RawDataError
 from mlebench.data.pipeline import prepare as make_data
 from mlebench.data.sources import TwinSource
@@ -156,20 +156,20 @@ def twin_named(name: str) -> tuple[int, float]:
 
 
 def faults_of(check: Check, case: Case) -> list[str]:
-    """What a check finds; an exception in the competition's code is a fault, reported with its place."""
+    """What a check finds; an exception in the competition's code is a fault, reported with its location."""
     found: list[str] = []
     try:
         with author_errors():
             found.extend(check.find_faults(case))
     except (CompetitionError, RawDataError) as error:
-        text = f"{error.place}: {error.fault}" if error.place else error.fault
+        text = f"{error.location}: {error.fault}" if error.location else error.fault
         notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()) if not note.startswith("The last raw"))
         text = f"{text.removeprefix(f'{case.competition.id}: ')}{notes}"
         found.append(text if text.endswith("?") else f"{text}.")
     except PrerequisiteError as error:
         found.append(str(error))
     except Exception as error:
-        if (place := place_in_code(error)) is None:
+        if (location := location_in_code(error)) is None:
             raise
-        found.append(f"{place}: {type(error).__name__}: {error}.")
+        found.append(f"{location}: {type(error).__name__}: {error}.")
     return found

@@ -1,7 +1,7 @@
 """Mistakes of a competition's author: what is wrong, in which file and line.
 
 What authors call is `checked`: it takes only what its annotations say. Where a competition's code is called,
-`author_errors` adds the place to what the kit refuses, and says which other exceptions are the author's.
+`author_errors` adds the location to what the kit refuses, and says which other exceptions are the author's.
 """
 
 import traceback
@@ -52,18 +52,18 @@ def author_errors() -> Iterator[None]:
     try:
         yield
     except (CompetitionError, RawDataError) as error:
-        error.place = error.place or place_in_code(error)
+        error.location = error.location or location_in_code(error)
         raise
     except (PrerequisiteError, InvalidSubmissionError, StorageError, MemoryError):
         raise
     except (Exception, SystemExit) as error:
         of_disk = isinstance(error, OSError) and error.errno is not None and not isinstance(error, _OF_NAMES)
-        if of_disk or (place := place_in_code(error, raised_there=True)) is None:
+        if of_disk or (location := location_in_code(error, raised_there=True)) is None:
             raise
-        raise CompetitionError(_in_words(error), place) from error
+        raise CompetitionError(_in_words(error), location) from error
 
 
-def place_in_code(error: BaseException, *, raised_there: bool = False) -> str | None:
+def location_in_code(error: BaseException, *, raised_there: bool = False) -> str | None:
     """File and line of a competition's code that led to an exception or, on request, that raised it."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{Path(error.filename).name}, line {error.lineno}"
@@ -76,7 +76,7 @@ def place_in_code(error: BaseException, *, raised_there: bool = False) -> str | 
     return None
 
 
-def place_of_function(function: Callable[..., Any]) -> str | None:
+def location_of_function(function: Callable[..., Any]) -> str | None:
     """File and line where a function begins; None if it is not written in Python."""
     code = getattr(unwrap(function), "__code__", None)
     return f"{Path(code.co_filename).name}, line {code.co_firstlineno}" if code else None
@@ -89,7 +89,7 @@ def require_parameters(function: Callable[..., Any], *names: str) -> None:
     except TypeError:
         name = function.__name__
         fault = f"`{name}` cannot be called as `{name}({', '.join(names)})`: give it these parameters"
-        raise CompetitionError(fault, place_of_function(function)) from None
+        raise CompetitionError(fault, location_of_function(function)) from None
 
 
 def _steps(step: TracebackType | None) -> Iterator[TracebackType]:
@@ -120,9 +120,9 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
             raise CompetitionError(f"`{function.__name__}`: {error}{_meant(declared, kwargs)}") from None
         for name, value in bound.arguments.items():
             values: Sequence[Any] = value if declared.parameters[name].kind is Parameter.VAR_POSITIONAL else (value,)
-            for each in values if name in hints else ():
-                if not any(_fits(each, arm) for arm in _arms(hints[name])):
-                    raise CompetitionError(_refusal(function.__name__, name, each, hints[name]))
+            for item in values if name in hints else ():
+                if not any(_fits(item, arm) for arm in _arms(hints[name])):
+                    raise CompetitionError(_refusal(function.__name__, name, item, hints[name]))
         return function(*args, **kwargs)
 
     return call

@@ -50,13 +50,13 @@ class ConfigError(PrerequisiteError):
 class CompetitionError(PrerequisiteError):
     """A competition's code, or what it says about itself, is wrong; its author must act."""
 
-    def __init__(self, fault: str, place: str | None = None):
-        super().__init__(fault, place)
+    def __init__(self, fault: str, location: str | None = None):
+        super().__init__(fault, location)
         self.fault = fault
-        self.place = place  # file and line, once known
+        self.location = location  # file and line, once known
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.fault}" if self.place else self.fault
+        return f"{self.location}: {self.fault}" if self.location else self.fault
 
 
 class MissingCodeError(CompetitionError, ImportError):
@@ -70,7 +70,7 @@ class RawDataError(PrerequisiteError):
         super().__init__(fault, advice)
         self.fault = fault
         self.advice = advice  # if it is the data that is wrong
-        self.place: str | None = None  # file and line of the code that asks, once known
+        self.location: str | None = None  # file and line of the code that asks, once known
 
     def __str__(self) -> str:
         return f"{self.fault}; {self.advice}"

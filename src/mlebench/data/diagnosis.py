@@ -37,7 +37,7 @@ def explain_prepare_failure(competition: Competition, *, trusted: bool) -> Itera
         cause = error.__cause__
         if cause is None or isinstance(cause, _OF_CODE) or trusted or not _works_on_twin(competition):
             raise _by_author(competition, error) from cause
-        raise PrerequisiteError(_message(competition, cause, error.place)) from cause
+        raise PrerequisiteError(_message(competition, cause, error.location)) from cause
     except PrerequisiteError as error:
         if competition.id in str(error):
             raise
@@ -52,7 +52,7 @@ def explain_prepare_failure(competition: Competition, *, trusted: bool) -> Itera
 
 
 def _by_author(competition: Competition, error: CompetitionError | RawDataError) -> CompetitionError:
-    return CompetitionError(error.fault, f"{competition.id}: {error.place or PREPARE}")
+    return CompetitionError(error.fault, f"{competition.id}: {error.location or PREPARE}")
 
 
 def _works_on_twin(competition: Competition) -> bool:

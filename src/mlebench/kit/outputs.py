@@ -216,6 +216,6 @@ def finish(outputs: Sequence[Output], scratch: Path, progress: Progress = SILENT
         try:
             output.plan.check()
         except RawDataError as error:
-            error.place = output.placing
+            error.location = output.placing
             raise
     execute_plan([output.plan for output in outputs], scratch, progress)
