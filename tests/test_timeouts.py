@@ -81,7 +81,9 @@ def test_a_test_that_hangs_fails_alone(tmp_path: Path) -> None:
     hanging = {"test_call", "test_property", "test_setup", "test_teardown", "test_call_and_teardown", "test_swallowed"}
     assert outcomes.keys() == hanging, done.stdout + done.stderr
     assert outcomes.pop("test_swallowed").endswith("its exception was swallowed")
-    assert all(outcome.startswith("timeouts.TimedOut: Timeout (>1.0s)") for outcome in outcomes.values()), outcomes
+    assert all(outcome.startswith("support.timeouts.TimedOut: Timeout (>1.0s)") for outcome in outcomes.values()), (
+        outcomes
+    )
     assert "PASSED test_hanging.py::test_own_timeout" in done.stdout, "the others continue"
     assert re.search(r"^test_hanging.py:\d+: TimedOut", done.stdout, re.MULTILINE), "the stack shows where a test hangs"
     assert "crashed" not in done.stdout, "the process has gone on"

@@ -87,7 +87,7 @@ def viewed(call: Call, monkeypatch: pytest.MonkeyPatch, *named: str) -> list[Pat
     folders: list[Path] = []
     monkeypatch.setattr("mlebench.web.source.Source", lambda served, registry: folders.extend(served))
     monkeypatch.setattr("mlebench.web.server.application", lambda source, hosts: None)
-    monkeypatch.setattr("mlebench.web.server.serve", lambda app, sockets: None)
+    monkeypatch.setattr("mlebench.core.serve.serve", lambda app, sockets: None)
     call("view", "--port", "0", *named)
     return folders
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlebench.core.errors import RawDataError
 from mlebench.engine import parquet
 from mlebench.engine.parquet import ParquetSource, content_hash
 from mlebench.kit import Output, Table, open_raw
@@ -141,7 +142,7 @@ def test_rows_and_columns_of_a_parquet_file(tmp_path: Path, archived: bool) -> N
         output.write("shuffled.parquet", table.take([6, 0, 0]))
         assert table.take([6, 0, 0])["event_id"].tolist() == [6, 0, 0]
         assert str(table.take([1, 5])["azimuth"].tolist()) == "[nan, 4.0]"
-        with pytest.raises(IndexError, match="no row 7"):
+        with pytest.raises(RawDataError, match="row 7 is taken from a table of 7 rows"):
             _ = table.take([2, 7])["event_id"]
         output.write("none.parquet", table.where_in("batch_id", [9]))
         finish([output], tmp_path)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.pandas_csv import pandas_prints
 
+from mlebench.core.errors import RawDataError
 from mlebench.engine.csv.source import CsvSource
 from mlebench.kit import Table, is_in, join_text, one_hot, read_frame, renumber, unique, values_of
 
@@ -249,7 +250,7 @@ def test_a_table_knows_its_columns_before_its_rows() -> None:
                                  lambda t: t.rename({"x": "y"}), lambda t: t.sort_by("x"),
                                  lambda t: t.group_first("a", "x")])  # fmt: skip
 def test_an_unknown_column_is_named_with_the_existing_ones(use: Any) -> None:
-    with pytest.raises(KeyError, match=r"no column 'x'; there are a, b"):
+    with pytest.raises(RawDataError, match=r"no column 'x'; choose from a, b"):
         use(Table.from_columns({"a": [1], "b": [2]}))
 
 

@@ -48,7 +48,7 @@ def test_words_and_codes() -> None:
 
 def test_what_a_real_run_records_is_explained(run: Callable[..., Group]) -> None:
     (one,) = run(SUBMIT).runs()
-    assert set(_named("Conditions")) == set(RunConditions.__struct_fields__)
-    assert set(_named("Attempts")) == set(Attempt.__struct_fields__)
+    assert set(_named("Conditions")) == set(RunConditions.__struct_encode_fields__)
+    assert set(_named("Attempts")) == set(Attempt.__struct_encode_fields__)
     allowed = PAGE.read_text(encoding="utf-8").partition("```\n")[2].partition("```")[0]
     assert [path.name for path in one.paths.root.iterdir() if path.name not in allowed] == []

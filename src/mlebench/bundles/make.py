@@ -157,7 +157,8 @@ def make_bundle(
     )
     try:
         _write(target, manifest, plan)
-        bundle_signature(target).unlink(missing_ok=True)  # of an earlier bundle
+        if bundle_signature(target).exists():  # of an earlier bundle
+            bundle_signature(target).unlink()
         if key:
             sign(manifest.to_text().encode(), key, bundle_signature(target))
     except OSError as error:
