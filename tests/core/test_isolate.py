@@ -88,7 +88,7 @@ def _read(_: None, *files: int) -> list[bytes]:
 
 
 def _kill_parent(mark: Path) -> str:
-    """The first time, kill or stop the process that stands by."""
+    """The first time, kill or stop the fork server."""
     if not mark.exists():
         mark.touch()
         os.kill(os.getppid(), signal.SIGKILL)
@@ -112,7 +112,7 @@ def _ask_bytes(size: int) -> bytes:
 
 
 def test_a_call_sees_what_its_caller_sees_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    call(_double, 1)  # the process that stands by is there
+    call(_double, 1)  # the fork server is there
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLEBENCH_TEST", "now")
     (tmp_path / "own_module.py").write_text("def name(_): return __name__")
@@ -152,7 +152,7 @@ def test_a_limit_below_what_every_process_uses_is_always_exceeded() -> None:
 
 
 def test_nothing_may_use_more_than_the_control_group_has(tmp_path: Path) -> None:
-    """A second program, whose process that stands by takes a folder for the control groups."""
+    """A second program, whose fork server takes a folder for the control groups."""
     (tmp_path / "memory.max").write_text(str(150 << 20))
     program = f"""
 import sys
@@ -288,7 +288,7 @@ def test_if_the_process_that_stands_by_is_killed_so_is_the_call(tmp_path: Path) 
         again = _pids(tmp_path)
         assert again[0] != pid
         os.kill(isolate._current.process.pid, signal.SIGKILL)
-        with pytest.raises(IsolatedCallError, match="the process that starts others was killed"):
+        with pytest.raises(IsolatedCallError, match="the fork server was killed"):
             waiting.result()
     for left in (child, again[1]):
         os.kill(left, signal.SIGKILL)

@@ -9,7 +9,7 @@ from mlebench.core.isolate import call, thread_variables
 
 
 def _threads(_: None) -> int:
-    """How many threads compute in the process that stands by, with numpy loaded; that of Arrow's allocator sleeps."""
+    """How many threads compute in the fork server, with numpy loaded; that of Arrow's allocator sleeps."""
     parent = Path("/proc") / str(os.getppid())
     assert "pandas/_libs" in (parent / "maps").read_text()
     names = [(task / "comm").read_text().strip() for task in (parent / "task").iterdir()]

@@ -74,7 +74,7 @@ def _run(verb: str, *arguments: str) -> None:
         _end(f"Error: there is no command {verb!r}; {hint(verb, VERBS, '`mlebench --help` lists them')}\n", USAGE)
     else:
         if verb == "prepare" and any(word.startswith("--jobs") for word in arguments):
-            # The process that stands by starts up in parallel with this one.
+            # The fork server starts up in parallel with this one.
             import_module("mlebench.core.isolate").start("mlebench.data.preload")
         running = import_module("mlebench.cli.running")
         module = import_module(f"mlebench.cli.{verb.translate(_TO_MODULE)}")

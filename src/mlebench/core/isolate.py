@@ -1,14 +1,14 @@
 """Calls a function in a process of its own, within limits: whatever the function does, the caller lives on.
 
-A process that has libraries loaded and no threads of its own stands by. It forks for each call, so that a call starts
-in milliseconds, and does what the caller might not live to do: it watches the memory of a call's process, and ends the
+A fork server, which has libraries loaded and no threads of its own, forks for each call, so that a call starts in
+milliseconds. It does what the caller might not live to do: it watches the memory of a call's process, and ends the
 process with all that it has started. It is not a fork of ours, which may have threads, nor one of multiprocessing's,
 which would run a caller's script again.
 
 The two ways in which a process of ours ends with its parent, here and elsewhere (docs/decisions/0032):
 
 - A program that we start holds an end of a socket or pipe, and reads from it. It ends when the other end is closed,
-  which the kernel does when we end. So ends the process that stands by.
+  which the kernel does when we end. So ends the fork server.
 - A fork of a process without threads asks the kernel to kill it: `end_with_parent`. So does the process of a call.
 """
 
@@ -46,7 +46,7 @@ from mlebench.core.processes import end_with_parent
 Result = TypeVar("Result")
 Limit = Literal["seconds", "cpu_seconds", "memory", "machine"]
 
-PATIENCE = 10.0  # seconds for the process that stands by to end a call; then it is replaced itself
+PATIENCE = 10.0  # seconds for the fork server to end a call; then it is replaced itself
 MEMORY_SHORT = "most likely there was not enough memory"
 THREADS = "OMP_NUM_THREADS"  # read by most libraries that have no variable of their own
 # By default each of these starts a thread for every CPU when it is loaded, and some of them wait by spinning.
@@ -93,7 +93,7 @@ def call(
     surroundings = [dict(os.environ | thread_variables()), sys.path, f"/proc/{os.getpid()}/cwd"]
     content = pickle.dumps([modules, cpu_seconds, memory, *surroundings]) + pickle.dumps((function, argument))
     header = json.dumps([modules, memory]).encode()
-    for _ in range(2):  # whoever has killed the process that stands by may be about to kill us, too
+    for _ in range(2):  # whoever has killed the fork server may be about to kill us, too
         try:
             kind, value = _attempt(header, content, files, seconds, listener)
         except _DiedError:
@@ -112,7 +112,7 @@ def call(
             "machine": "there was not enough memory on this machine",
         }
         raise IsolatedCallError(reasons[limit] if limit else _cause(code), limit)
-    raise IsolatedCallError(f"the process that starts others was killed; {MEMORY_SHORT}")
+    raise IsolatedCallError(f"the fork server was killed; {MEMORY_SHORT}")
 
 
 def notify(message: Any) -> None:
@@ -121,9 +121,9 @@ def notify(message: Any) -> None:
 
 
 def start(*preload: str) -> None:
-    """Start the process that stands by, unless it is there, so that it imports these modules meanwhile."""
+    """Start the fork server, unless it is there, so that it imports these modules meanwhile."""
     with suppress(_DiedError):
-        _standby().send(json.dumps([preload, math.inf]).encode(), [])
+        _fork_server().send(json.dumps([preload, math.inf]).encode(), [])
 
 
 class Calls(ThreadPoolExecutor):
@@ -167,15 +167,15 @@ def thread_variables() -> dict[str, str]:
 
 
 class _DiedError(Exception):
-    """The process that stands by has died."""
+    """The fork server has died."""
 
 
-class _Standby:
-    """The process that stands by, seen from here."""
+class _ForkServer:
+    """The fork server, seen from here."""
 
     def __init__(self) -> None:
-        self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._door.settimeout(PATIENCE)
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.settimeout(PATIENCE)
         self._lock = threading.Lock()
         with theirs:
             self.process = subprocess.Popen(  # noqa: S603
@@ -189,7 +189,7 @@ class _Standby:
     def send(self, header: bytes, descriptors: Sequence[int]) -> None:
         try:
             with self._lock:
-                socket.send_fds(self._door, [header], descriptors)
+                socket.send_fds(self._socket, [header], descriptors)
         except OSError as error:
             self.kill()
             raise _DiedError from error
@@ -199,13 +199,13 @@ class _Standby:
         _hang_up(line)
         line.settimeout(PATIENCE)
         try:
-            said = line.recv(_ENDED.size)
+            reply = line.recv(_ENDED.size)
         except OSError:
-            said = b""
-        if not said:
+            reply = b""
+        if not reply:
             self.kill()
             return None
-        exceeded, code = _ENDED.unpack(said)
+        exceeded, code = _ENDED.unpack(reply)
         return _EXCEEDED[exceeded], code
 
     def kill(self) -> None:
@@ -213,21 +213,21 @@ class _Standby:
         self.process.kill()
         self.process.wait()
         with self._lock:
-            self._door.close()
+            self._socket.close()
 
 
 _lock = threading.Lock()
 _thread = threading.local()  # in a thread of `Calls`: those
-_current: _Standby | None = None
+_current: _ForkServer | None = None
 
 
-def _standby() -> _Standby:
+def _fork_server() -> _ForkServer:
     global _current
     with _lock:
         if _current and _current.process.poll() is not None:
             _current.kill()
             _current = None
-        _current = _current or _Standby()
+        _current = _current or _ForkServer()
         return _current
 
 
@@ -256,20 +256,20 @@ def _attempt(
 
     The process has a pipe for what it sends; a line to the one that stands by says how it ended, and ends it.
     """
-    standby, calls = _standby(), getattr(_thread, "calls", None)
+    server, calls = _fork_server(), getattr(_thread, "calls", None)
     results, theirs = Pipe(duplex=False)
     line, their_line = socket.socketpair()
     with results, line, theirs, their_line, calls.including(line) if calls else nullcontext():
         with open(os.memfd_create("call"), "w+b") as request:  # noqa: PTH123
             request.write(content)
             request.seek(0)
-            standby.send(header, [request.fileno(), theirs.fileno(), their_line.fileno(), *files])
+            server.send(header, [request.fileno(), theirs.fileno(), their_line.fileno(), *files])
         theirs.close()
         their_line.close()
         try:
             kind, value = _answer(results, line, seconds, listener)
         finally:
-            ending = standby.end(line)
+            ending = server.end(line)
     if kind == "ended" and calls and calls.have_ended:
         raise CancelledError
     if kind == "ended" and ending is None:
@@ -328,7 +328,7 @@ def _cause(code: int) -> str:
     return f"its process was killed by {signal.Signals(-code).name}" + f"; {MEMORY_SHORT}" * (code == -signal.SIGKILL)
 
 
-# The process that stands by
+# The fork server
 
 
 class _Fork(NamedTuple):
@@ -346,22 +346,22 @@ class _Fork(NamedTuple):
 
 
 def serve(number: int) -> NoReturn:
-    """In the process that stands by: fork for each call that arrives on a socket, until its other end is closed."""
+    """In the fork server: fork for each call that arrives on a socket, until its other end is closed."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a cluster sends it to every process; the caller decides
     with suppress(OSError):
         os.dup2(2, 1)  # what code prints is not the caller's output
     gc.disable()  # modules live forever: imports are faster, and forks share more of their memory
-    door, forks = socket.socket(fileno=number), list[_Fork]()
+    requests, forks = socket.socket(fileno=number), list[_Fork]()
     while True:
-        ends = [door, *(fork.pidfd for fork in forks), *(fork.line for fork in forks)]
+        ends = [requests, *(fork.pidfd for fork in forks), *(fork.line for fork in forks)]
         ready, _, _ = select.select(ends, [], [], LOOK if any(fork.memory < math.inf for fork in forks) else None)
         for fork in [*forks]:
             exceeded = fork.memory < math.inf and used_memory(fork.pid) > fork.memory
             if exceeded or fork.pidfd in ready or fork.line in ready:
                 _end(fork, fork.limit if exceeded else None)
                 forks.remove(fork)
-        if door in ready:
-            header, descriptors, _, _ = socket.recv_fds(door, _LONGEST_HEADER, _MOST_FILES, socket.MSG_CMSG_CLOEXEC)
+        if requests in ready:
+            header, descriptors, _, _ = socket.recv_fds(requests, _LONGEST_HEADER, _MOST_FILES, socket.MSG_CMSG_CLOEXEC)
             if not header:
                 break
             modules, memory = json.loads(header)
@@ -369,7 +369,7 @@ def serve(number: int) -> NoReturn:
                 with suppress(Exception):  # a call will meet it, too, and say so
                     import_module(name)
             gc.freeze()
-            if descriptors and (fork := _forked(memory, descriptors, [door, *forks])):
+            if descriptors and (fork := _forked(memory, descriptors, [requests, *forks])):
                 forks.append(fork)
     for fork in forks:
         _end(fork, None)
