@@ -22,7 +22,7 @@ VERBS = {
     "bundle": "pack a run group into one file; check such a file and grade it again",
     "demo": "try everything on synthetic data: make, prepare, run, grade",
     "dev": "tools for maintainers of competitions and authors of agents",
-    "doctor": "check this machine and log_line what to fix",
+    "doctor": "check this machine and say what to fix",
     "grade": "grade many submissions: those of a JSON-lines file or of a run group",
     "grade-sample": "grade one submission; the report is JSON on stdout",
     "image": "build the image that agents run in, or an agent's own",

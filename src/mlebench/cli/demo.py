@@ -53,7 +53,7 @@ def command(data_dir: Path | None) -> None:
     groups = [_run(agent, registry, sandbox) for agent in _agents()]
     _print(groups)
     runs = paths.default_runs_dir(registry.get_data_dir())
-    log_line(f"Twins are synthetic: these scores log_line nothing about real data. The runs are in {runs}")
+    log_line(f"Twins are synthetic: these scores say nothing about real data. The runs are in {runs}")
     log_line(f"The twins are in {registry.get_data_dir()}: other commands find them there with --data-dir")
     log_line(f"Pages to look at: {_write_pages(groups, registry, paths.pages_dir(runs))}")
 

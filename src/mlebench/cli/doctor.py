@@ -82,7 +82,7 @@ def _nodes(executor_config: "ExecutorConfig", shared: Path) -> Iterator[Finding]
     for node, facts in ask_nodes(executor_config, shared).items():
         if facts is None:
             yield Finding(
-                "bad", node, "does not answer", f"see if it is spinner, and if it can see {shared} and {sys.executable}"
+                "bad", node, "does not answer", f"see if it is busy, and if it can see {shared} and {sys.executable}"
             )
             continue
         works = [name for name, fault in facts["sandboxes"].items() if fault is None]

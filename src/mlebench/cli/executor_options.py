@@ -1,4 +1,4 @@
-"""The options of `mlebench run`, `runs cancel` and `doctor` that log_line where runs take place."""
+"""The options of `mlebench run`, `runs cancel` and `doctor` that say where runs take place."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

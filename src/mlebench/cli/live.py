@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 INTERVAL = 1.0
-UNEXPLAINED = (AGENT_ERROR, *NOT_THE_AGENTS_FAULT)  # ends that log_line nothing without their detail
+UNEXPLAINED = (AGENT_ERROR, *NOT_THE_AGENTS_FAULT)  # ends that say nothing without their detail
 MOST_REASONS = 3
 
 
@@ -40,7 +40,7 @@ def live_view(group: Group) -> Iterator[Callable[[], None]]:
 
 
 def _every(seconds: float, act: Callable[[], None]) -> Callable[[], None]:
-    """Call `act` at most this often, and less often if it is slow, as with thousands of runs on a spinner disk."""
+    """Call `act` at most this often, and less often if it is slow, as with thousands of runs on a busy disk."""
     due = 0.0
 
     def tick() -> None:
@@ -160,7 +160,7 @@ def print_runs(runs: Iterable[Run]) -> None:
 
 
 def say_why(group: Group, runs: Iterable[Run]) -> None:
-    """Why runs failed, the most frequent reasons first, and which commands log_line more."""
+    """Why runs failed, the most frequent reasons first, and which commands say more."""
     reasons: dict[str, list[Run]] = {}
     for run in runs:
         if run.fault:

@@ -1,4 +1,4 @@
-"""The options of `mlebench run` that log_line which model a run may use."""
+"""The options of `mlebench run` that say which model a run may use."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -129,8 +129,8 @@ def amount_text(done: int, total: int | None, *, more: bool = False) -> str:
     if total is None:
         return size_text(done)
     power = _power(total)
-    folders = 1 if power else 0
-    return f"{done / 1000**power:.{folders}f} of {total / 1000**power:.{folders}f}{'+' * more} {UNITS[power]}"
+    places = 1 if power else 0
+    return f"{done / 1000**power:.{places}f} of {total / 1000**power:.{places}f}{'+' * more} {UNITS[power]}"
 
 
 def _power(size: int) -> int:

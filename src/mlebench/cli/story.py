@@ -25,7 +25,7 @@ def story_lines(story: Story, most: int = MOST_LINES) -> Iterator[str]:
 
 
 def _mark(event: Event) -> str:
-    """A mark for what the title does not log_line."""
+    """A mark for what the title does not say."""
     return f"{event.kind}: " if event.kind in ("call", "action", "validation") else ""
 
 

@@ -25,6 +25,6 @@ ALSO_CALLED = {
 
 
 def hint(word: str, commands: "Iterable[str]", otherwise: str) -> str:
-    """A question that names the nearest command, or what to log_line if none is near."""
+    """A question that names the nearest command, or what to say if none is near."""
     known = list(commands)
     return did_you_mean(ALSO_CALLED[word] if ALSO_CALLED.get(word) in known else word, known, otherwise)
