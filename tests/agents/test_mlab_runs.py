@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
-from support.records import report_of, usage_of
+from support.real_agents import require_better_than_the_sample
+from support.records import usage_of
 from support.run_fixtures import Mlebench
 from support.sandboxes import require
 from support.scripted_models import act, playing
@@ -17,7 +18,6 @@ from support.scripted_models import act, playing
 from mlebench.agents import load_agent
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
-from mlebench.grade import grade_csv
 from mlebench.records.run_groups import Group, Run
 from mlebench.records.timeline import story
 from mlebench.registry import Registry
@@ -70,15 +70,7 @@ def test_submissions_on_three_twins_beat_the_sample(play: Play, registry: Regist
     runs = list(group.runs())
     assert len(runs) == 3
     for run in runs:
-        competition = registry.get_competition(run.record.competition)
-        report = report_of(run)
-        sample = grade_csv(competition.sample_submission, competition)
-        assert (run.record.ended, report.status) == ("finished", "graded"), run.paths.log.read_text()
-        assert report.score is not None
-        assert sample.score is not None
-        better = report.score < sample.score if report.is_lower_better else report.score > sample.score
-        assert better, (report.score, sample.score)
-        assert run.record.conditions.sealed
+        require_better_than_the_sample(run, registry)
         assert usage_of(run).calls == 7
         assert (run.paths.code / "solve.py").is_file()
         _require_told(run)

@@ -48,12 +48,12 @@ def list_runs(folders: FolderOptions, group: str, as_json: bool) -> None:
     from mlebench.cli.live import print_runs
     from mlebench.records.run_groups import find_group
 
-    found = find_group(group, *folders.runs_dirs)
+    run_group = find_group(group, *folders.runs_dirs)
     if as_json:
-        print_json([run.record.to_dict() | {"state": run.state} for run in found.runs()])
+        print_json([run.record.to_dict() | {"state": run.state} for run in run_group.runs()])
     else:
-        print_runs(found.runs())
-        _say_what_stops(found)
+        print_runs(run_group.runs())
+        _say_what_stops(run_group)
 
 
 @command.command()
@@ -73,15 +73,15 @@ def show(folders: FolderOptions, run: str, as_json: bool, as_story: bool, lines:
     """Show what is known about a run, named by its folder, its id or GROUP/RUN."""
     from mlebench.records.run_groups import Group
 
-    found = _find_run(run, *folders.runs_dirs)
+    named_run = _find_run(run, *folders.runs_dirs)
     if as_story:
-        _tell_story(found, as_json, lines)
+        _tell_story(named_run, as_json, lines)
         return
     if as_json:
-        print_json(found.record.to_dict())
+        print_json(named_run.record.to_dict())
         return
-    _tell(Group.read(found.paths.group.root), found)
-    _show_log(found, 10 if lines is None else lines)
+    _tell(Group.read(named_run.paths.group.root), named_run)
+    _show_log(named_run, 10 if lines is None else lines)
 
 
 @command.command()
@@ -95,16 +95,16 @@ def cancel(folders: FolderOptions, group: str, **options: Any) -> None:
     from mlebench.run.group import cancel as cancel_group
     from mlebench.run.schedulers import choose_executor, is_reachable, scheduler_for
 
-    found = find_group(group, *folders.runs_dirs)
-    require_ours(found)
-    executor_config = choose_executor(**options, recorded=found.record.executor)
-    cancel_group(found)  # first: commands that watch the group must not submit again what its scheduler drops
+    run_group = find_group(group, *folders.runs_dirs)
+    require_ours(run_group)
+    executor_config = choose_executor(**options, recorded=run_group.record.executor)
+    cancel_group(run_group)  # first: commands that watch the group must not submit again what its scheduler drops
     if is_reachable(executor_config):
-        count = scheduler_for(found, executor_config, found.record.workers or 1).cancel()
-        what = f"Cancelled {count} runs at {executor_config.name}."
+        count = scheduler_for(run_group, executor_config, run_group.record.workers or 1).cancel()
+        summary = f"Cancelled {count} runs at {executor_config.name}."
     else:
-        what = f"Cancelled: {counts(found)['running']} runs in progress end within seconds."
-    log_line(f"{what} `mlebench run --resume {found.paths.root}` continues them.")
+        summary = f"Cancelled: {counts(run_group)['running']} runs in progress end within seconds."
+    log_line(f"{summary} `mlebench run --resume {run_group.paths.root}` continues them.")
 
 
 @command.command()

@@ -396,8 +396,8 @@ def _forked(memory: float, descriptors: list[int], ours: Iterable[Any]) -> _Fork
             pid = os.fork()
         if pid == 0:
             try:
-                for other in (line, *ours):
-                    other.close()
+                for inherited in (line, *ours):
+                    inherited.close()
                 _work(parent, request, results, files)
             finally:
                 os._exit(0)

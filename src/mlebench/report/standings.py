@@ -134,8 +134,8 @@ def standings(
     published: Sequence[PublishedEntry] = (),
 ) -> Standings:
     """The first entry is compared with each of the others."""
-    first, others = entries[0], entries[1:]
-    comparisons = [comparison for other in others for comparison in compare(first, other, options)]
+    first, rest = entries[0], entries[1:]
+    comparisons = [comparison for second in rest for comparison in compare(first, second, options)]
     return Standings(
         profile=profile,
         data=data,
@@ -144,7 +144,7 @@ def standings(
             EntryStandings(entry, _scopes_of(entry, options), _finding_counts(entry, options)) for entry in entries
         ],
         comparisons=comparisons,
-        needs=[need for other in others or [first] for need in _needs(first, other, options)],
+        needs=[need for second in rest or [first] for need in _needs(first, second, options)],
         published=list(published),
         options=options,
     )

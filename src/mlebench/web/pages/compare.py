@@ -63,7 +63,7 @@ def page(site: Site, path: str, name: str, one: str, other: str) -> Page | None:
     first, second = board.entries[one].entry, board.entries[other].entry
     theirs = set(second.competitions)
     common = [id for id in first.competitions if id in theirs]
-    compared = [asdict(found) for found in compare(first, second, board.standings.options)] if common else []
+    compared = [asdict(comparison) for comparison in compare(first, second, board.standings.options)] if common else []
     data = {
         "board": board.name,
         "title": board.title,

@@ -46,13 +46,13 @@ def page(site: Site, path: str, name: str | None = None) -> Page | None:
         "rows": sorted(
             _rows(board), key=lambda row: -row["figures"]["any_medal"]["mean"] if row["figures"]["any_medal"] else 1
         ),
-        "entries": [_entry(site, slug, found) for slug, found in board.entries.items()],
+        "entries": [_entry(site, slug, row) for slug, row in board.entries.items()],
         "findings": [
-            {"agent": found.entry.agent, "share": one.share, **asdict(one)}
-            for found in standings.entries
-            for one in found.finding_counts
+            {"agent": row.entry.agent, "share": count.share, **asdict(count)}
+            for row in standings.entries
+            for count in row.finding_counts
         ],
-        "published": [asdict(one) for one in standings.published],
+        "published": [asdict(entry) for entry in standings.published],
     }
     going_on = any(
         outcome.missing in ("running", "planned") for row in board.entries.values() for outcome in row.entry.outcomes
