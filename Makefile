@@ -1,8 +1,10 @@
 PYTHON ?= python3
 VENV := .venv
+# Rooms that work without Linux. Competitions use nothing but kit and metrics, and agents run in sandboxes.
+PORTABLE := $(filter-out %/run %/sandbox %/agents %/competitions %/__pycache__,$(wildcard src/mlebench/*))
 PIP := $(VENV)/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test explore lint clean
+.PHONY: demo test explore lint docs release clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/mlebench agents install baseline || true  # the demo continues without it, and says so
@@ -19,9 +21,16 @@ lint: $(VENV)/linted
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/basedpyright
+	$(VENV)/bin/basedpyright --pythonplatform Darwin $(PORTABLE)
+
+docs: $(VENV)/documented
+	$(VENV)/bin/python docs/site/build.py build/docs
+
+release:
+	.ci/release
 
 clean:
-	rm -rf $(VENV) .venv-* .pytest_cache .ruff_cache .hypothesis
+	rm -rf dist $(VENV) .venv-* build/docs .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -36,4 +45,8 @@ $(VENV)/tested: $(VENV)/installed
 
 $(VENV)/linted: $(VENV)/tested
 	$(PIP) --editable '.[lint]'
+	touch $@
+
+$(VENV)/documented: $(VENV)/installed
+	$(PIP) --editable '.[docs]'
 	touch $@

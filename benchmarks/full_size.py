@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mlebench.contract.case import INVALID, Case
+from mlebench.contract.case import INVALID, CompetitionCase
 from mlebench.registry import Competition, Registry
 
 # Rows of a submission, from the published sizes of the data and the split. Where the split depends on something that
@@ -175,8 +175,8 @@ def _repeat(table: pd.DataFrame, keys: list[str], copies: int) -> pd.DataFrame:
 
 def _kind_of_noise(twin: Competition) -> str:
     """The first kind that the grader accepts on the twin, or else moved targets in the twin's order."""
-    case = Case(twin)
-    shuffled = () if case.allowances.order_counts else ("blend, shuffled", "noisy, shuffled")
+    case = CompetitionCase(twin)
+    shuffled = () if case.config.order_counts else ("blend, shuffled", "noisy, shuffled")
     accepted = (kind for kind in (*shuffled, "blend") if case.verdicts.get(kind) not in (None, INVALID, "nan"))
     return next(accepted, "noisy")
 

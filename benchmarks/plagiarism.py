@@ -2,7 +2,7 @@
 
     python benchmarks/plagiarism.py time --from SITE_PACKAGES --scratch DIR [--files 1000 4000]
     python benchmarks/plagiarism.py plant --from SITE_PACKAGES --scratch DIR [--files 300]
-    node dolos.mjs DIR/planted dolos.tsv           # see docs/inspect.md
+    node dolos.mjs DIR/planted dolos.tsv           # see docs/understanding/inspecting.md
     python benchmarks/plagiarism.py agree --scratch DIR --dolos dolos.tsv
 
 `plant` writes files and altered copies of some of them into one folder. `agree` compares all pairs: `dolos.tsv` has a
@@ -118,8 +118,8 @@ def agree(arguments: argparse.Namespace) -> None:
     import numpy as np
     from scipy.stats import spearmanr
 
+    from mlebench.integrity.plagiarism.code_files import read_all
     from mlebench.integrity.plagiarism.corpus import Index
-    from mlebench.integrity.plagiarism.reading import read_all
     from mlebench.integrity.subjects import sources_below
 
     reads = sorted(read_all(sources_below(arguments.scratch / "planted")), key=lambda read: read.name)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Shows:  a competition of your own, in a folder outside the package: competitions/seed-germination/. It has everything a
-#         competition needs: facts, text, prepare, grade, a twin and a leaderboard. docs/add-a-competition.md explains
+#         competition needs: facts, text, prepare, grade, a twin and a leaderboard. docs/guides/own-competition.md explains
 #         each file; `mlebench new-competition FOLDER` writes such a folder to start from.
 # Run:    sh examples/own_competition.sh [OPTIONS OF mlebench run]
 # Prints: what is known about the competition, whether it satisfies the contract, and the score and medal of an agent that

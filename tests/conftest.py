@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from support.golden_cases import CASES, DEFAULT_TWIN, golden_cases, golden_figures
 from support.property_examples import ExampleHashes, ignore_local_constants, seed_by_name
 
-from mlebench.contract import Case
+from mlebench.contract import CompetitionCase
 from mlebench.contract.checking import twin_named
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
@@ -83,7 +83,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`case`: golden cases of every competition. `twin`, `competition_id`: every competition once."""
+    """`case`: golden cases of every competition. `twin`, `competition_id`: every competition once.
+
+    `corrected`: every competition that has profile v2.
+    """
     cases = golden_cases(CASES[str(metafunc.config.getoption("--cases"))])
     for fixture, some in (("case", cases), ("twin", [case for case in golden_cases() if case[1] == DEFAULT_TWIN])):
         if fixture in metafunc.fixturenames:
@@ -93,6 +96,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
                 indirect=True,
                 scope="session",
             )
+    if "corrected" in metafunc.fixturenames:
+        metafunc.parametrize(
+            "corrected",
+            [
+                pytest.param(id, id=id, marks=pytest.mark.xdist_group(id))
+                for id in Registry(None, "v2").list_competition_ids()
+            ],
+            indirect=True,
+            scope="session",
+        )
     if "competition_id" in metafunc.fixturenames:
         metafunc.parametrize(
             "competition_id",
@@ -112,7 +125,7 @@ def _log_as_before() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Case]:
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CompetitionCase]:
     """A golden case; its files are removed when no test needs them any more, unless the default twin is shared."""
     shared = request.param[1] == DEFAULT_TWIN
     data_dir = default_twins_dir(tmp_path_factory) if shared else tmp_path_factory.mktemp("twins")
@@ -122,19 +135,25 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(scope="session")
-def twin(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+def twin(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CompetitionCase:
     """The golden case of the default twin alone."""
     return _prepared(request, default_twins_dir(tmp_path_factory))
 
 
-def _prepared(request: pytest.FixtureRequest, data_dir: Path) -> Case:
+@pytest.fixture(scope="session")
+def corrected(request: pytest.FixtureRequest, default_twin: Callable[..., Competition]) -> CompetitionCase:
+    """The default twin under profile v2."""
+    return CompetitionCase(default_twin(request.param, "v2"))
+
+
+def _prepared(request: pytest.FixtureRequest, data_dir: Path) -> CompetitionCase:
     id, name = request.param
     golden = golden_figures(id)
     assert golden, f"tests/golden/{id}.json is missing: record what the reference does with this twin"
     seed, size = twin_named(name)
     competition = Registry(data_dir).get_competition(id)
     prepare(competition, TwinSource(seed, size))
-    return Case(competition, seed, size, golden[name])
+    return CompetitionCase(competition, seed, size, golden[name])
 
 
 def default_twins_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -144,11 +163,11 @@ def default_twins_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def default_twin(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Competition]:
+def default_twin(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Competition]:
     """A competition's default twin, prepared; do not change its files, and run no agent on it."""
 
-    def prepared(id: str) -> Competition:
-        competition = Registry(default_twins_dir(tmp_path_factory)).get_competition(id)
+    def prepared(id: str, profile: str = "v1") -> Competition:
+        competition = Registry(default_twins_dir(tmp_path_factory), profile).get_competition(id)
         prepare(competition, TwinSource())
         return competition
 

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from support.client_names import missing_names
 from support.published import REPORT_KEYS
 
 import mlebench
@@ -49,6 +50,9 @@ def _cli(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 class TestImports:
+    def test_every_name_that_a_client_imports(self) -> None:
+        assert not missing_names()
+
     def test_registry_calls(self, tmp_path: Path) -> None:
         for made in (Registry(tmp_path), Registry(data_dir=tmp_path), Registry().set_data_dir(tmp_path)):
             assert made.get_data_dir() == tmp_path.resolve()

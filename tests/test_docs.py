@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import pytest
 
-from mlebench.cli import VERBS
+from mlebench.cli.verbs import VERBS
 from mlebench.sandbox import sandbox_named
 
 ROOT = Path(__file__).parents[1]
@@ -181,12 +181,18 @@ def test_exports_and_the_working_folder_carry_over(tmp_path: Path) -> None:
     ]
 
 
+COMMANDS = ROOT / "docs/reference/commands.md"
+
+
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_readme_shows_every_verb(verb: str) -> None:
-    shown = [
-        command.text for block in _blocks(ROOT / "README.md") if block.kind == "console" for command in _commands(block)
-    ]
+def test_every_verb_is_shown_and_is_in_the_readme(verb: str) -> None:
+    shown = [command.text for block in _blocks(COMMANDS) if block.kind == "console" for command in _commands(block)]
     assert any(re.match(rf"mlebench {verb}(?= |$)", text) for text in shown)
+    assert f"| [`{verb}`](docs/reference/commands.md#{verb}) |" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=_name(page)) for page in ALL_PAGES])

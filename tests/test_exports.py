@@ -1,4 +1,4 @@
-"""What each package exports: the names that docs/python.md shows, loaded when they are first used."""
+"""What each package exports: the names that docs/reference/python.md shows, loaded when they are first used."""
 
 import subprocess
 import sys
@@ -30,9 +30,9 @@ def test_importing_a_package_loads_nothing_heavy(package: str) -> None:
 @pytest.mark.parametrize("package", ["bundles", "integrity", "report", "run", "web"])
 def test_exported_functions_say_what_they_return_and_are_in_the_docs(package: str) -> None:
     module = import_module(f"mlebench.{package}")
-    page = (Path(__file__).parents[1] / "docs/python.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs/reference/python.md").read_text(encoding="utf-8")
     functions = [name for name in module.__all__ if name[0].islower()]
     assert functions
     for name in functions:
         assert (getattr(module, name).__doc__ or "").partition("\n")[0].endswith("."), name
-        assert f"{name}(" in page, f"docs/python.md does not mention {name}"
+        assert f"{name}(" in page, f"docs/reference/python.md does not mention {name}"

@@ -30,9 +30,16 @@ def test_the_wheel_contains_every_file_of_the_package(wheel: dict[str, bool]) ->
         for path in source.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert here == {name for name in wheel if name.startswith("mlebench/")}
-    assert {"environment/instructions.txt", "environment/Dockerfile", "environment/requirements.txt"} <= wheel.keys()
-    assert wheel["environment/conda/bin/conda"], "`mlebench image build` makes a program of it"
+    environment = {name for name in wheel if name.startswith("mlebench/environment/")}
+    assert here == {name for name in wheel if name.startswith("mlebench/")} - environment
+    assert {
+        f"mlebench/environment/{name}" for name in ("instructions.txt", "Dockerfile", "requirements.txt")
+    } <= wheel.keys()
+    assert wheel["mlebench/environment/conda/bin/conda"], "`mlebench image build` makes a program of it"
+
+
+def test_the_wheel_puts_nothing_beside_the_package(wheel: dict[str, bool]) -> None:
+    assert {name.partition("/")[0] for name in wheel} == {"mlebench", f"mlebench-{mlebench.__version__}.dist-info"}
 
 
 def test_no_file_names_a_package_index_and_no_lock_file_is_kept() -> None:

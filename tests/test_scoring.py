@@ -53,7 +53,7 @@ def kaggle_places(teams: int) -> list[int]:
 def test_thresholds_are_the_scores_at_kaggles_medal_places(teams: int, lower: bool) -> None:
     board = [float(place if lower else -place) for place in range(1, teams + 1)]
     thresholds = Thresholds.of(board)
-    assert [abs(value) for value in thresholds[:3]] == kaggle_places(teams)
+    assert list(thresholds[:3]) == [place if lower else -place for place in kaggle_places(teams)]
     assert thresholds.median == np.median(board)
 
 
@@ -76,7 +76,7 @@ def test_a_score_earns_the_best_medal_whose_threshold_it_reaches(board: list[flo
     board = sorted(board, reverse=not lower)
     thresholds = Thresholds.of(board)
     medals = Medals.of(score, thresholds, lower=lower)
-    reached = [score <= bar if lower else score >= bar for bar in thresholds[:3]]
+    reached = [bar is not None and (score <= bar if lower else score >= bar) for bar in thresholds[:3]]
     expected = [False, False, False]
     if any(reached):
         expected[reached.index(True)] = True
@@ -86,7 +86,7 @@ def test_a_score_earns_the_best_medal_whose_threshold_it_reaches(board: list[flo
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=300), st.booleans(), SCORES)
 def test_medals_are_never_two_even_on_a_board_out_of_order(board: list[float], lower: bool, score: float) -> None:
-    assert sum(Medals.of(score, Thresholds.of(board), lower=lower)[1:]) <= 1
+    assert Medals.of(score, Thresholds.of(board), lower=lower)[1:].count(True) <= 1
 
 
 @given(BOARDS, SCORES)
@@ -274,3 +274,16 @@ def test_the_best_of_every_leaderboard_earns_gold_and_the_last_nothing(competiti
     assert list(thresholds[:3]) == [board[place - 1] for place in places]
     assert Medals.of(board[0], thresholds, lower=lower)[1:] == (True, False, False)
     assert not any(Medals.of(board[-1], thresholds, lower=lower))
+
+
+@given(BOARDS, st.booleans(), SCORES, st.sets(st.sampled_from(["gold", "silver", "bronze"])))
+def test_a_withheld_medal_is_unknown_and_the_next_lower_kept_medal_applies(
+    board: list[float], lower: bool, score: float, withheld: set[str]
+) -> None:
+    thresholds = Thresholds.of(sorted(board, reverse=not lower))
+    kept = {name: bar for name, bar in thresholds._asdict().items() if name not in {*withheld, "median"}}
+    medals = Medals.of(score, thresholds.withholding(withheld), lower=lower)
+    reached = [name for name, bar in kept.items() if (score <= bar if lower else score >= bar)]
+    assert {name for name in ("gold", "silver", "bronze") if getattr(medals, f"{name}_medal") is None} == withheld
+    assert [name for name in kept if getattr(medals, f"{name}_medal")] == reached[:1]
+    assert medals.any_medal == (bool(reached) if kept else None)

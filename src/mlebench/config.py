@@ -20,14 +20,56 @@ from mlebench.core.suggestions import did_you_mean
 logger = logging.getLogger(__name__)
 
 FIRST_PROFILE = "v1"
+# The edition of a profile that is corrected further: figures of two editions are never compared.
+RELEASES = {"v2": "v2.0rc1"}
+GOLD = f"{PRIVATE}/gold_submission.csv"  # what `prepare` makes of the answers, under later profiles
 COMPLEXITIES = ("low", "medium", "high", "dev")
+MEDALS = ("gold", "silver", "bronze")
+# What a profile's test set has in common with the one behind Kaggle's private leaderboard.
+BOARDS = ("same_rows", "same_population", "other_population", "other_metric")
 KNOWN_KEYS = {
     *("id", "name", "competition_type", "awards_medals", "prizes", "description", "dataset", "grader", "preparer"),
     *("version", "category", "complexity", "deadline", "higher_is_better", "sample_score", "submission"),
-    *("known_issues", "contract", *PROFILES),
+    *("known_issues", "contract", "board", "medals_withheld", *PROFILES),
 }
 DATASET_KEYS = {"answers", "gold_submission", "sample_submission", "public_sample", "size_gb", "beside_archive"}
 GRADER_KEYS = {"name", "grade_fn"}
+ISSUE_KEYS = ("id", "kind", "text", "seen", "fixed_in", "measured")
+ISSUE_KINDS = ("leak", "split", "grader", "sample", "files", "threshold", "description", "contamination")
+ISSUE_EVIDENCE = ("code", "twin", "issue", "runs", "real data", "assumed")
+
+
+@dataclass(frozen=True)
+class KnownIssue:
+    """A fault of a competition's data, grader or leaderboard that readers of its scores should know.
+
+    A plain string in config.yaml has only a text.
+    """
+
+    id: str | None
+    kind: str | None  # one of ISSUE_KINDS
+    text: str
+    seen: tuple[str, ...] = ()  # how it is known, of ISSUE_EVIDENCE
+    fixed_in: str | None = None  # the profile without this fault
+    measured: str | None = None  # its extent on real data; "no": still to be measured
+
+    @classmethod
+    def load(cls, keys: "Keys") -> "KnownIssue":
+        keys.only(ISSUE_KEYS)
+        measured = keys.get("measured", (str, bool), default=None)  # a bare `no` is false in YAML
+        if measured is True:
+            raise keys.error("measured", "must be a figure or `no`")
+        return cls(
+            id=keys.get("id", str),
+            kind=keys.choice("kind", ISSUE_KINDS),
+            text=keys.get("text", str),
+            seen=keys.choices("seen", ISSUE_EVIDENCE),
+            fixed_in=keys.choice("fixed_in", PROFILES[1:], default=None),
+            measured="no" if measured is False else measured,
+        )
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.kind}: {self.text}" if self.id else self.text
 
 
 @dataclass(frozen=True)
@@ -56,7 +98,9 @@ class CompetitionConfig:
     higher_is_better: bool | None = None
     sample_score: float | None = None
     submission: dict[str, Any] = field(default_factory=dict)
-    known_issues: tuple[str, ...] = ()
+    known_issues: tuple[KnownIssue, ...] = ()
+    board: str | None = None  # one of BOARDS; None: not stated
+    medals_withheld: tuple[str, ...] = ()  # those that a score under this profile cannot earn
     grade_fn: str | None = None
     preparer: str | None = None
     beside_archive: dict[str, str] = field(default_factory=dict)
@@ -64,7 +108,8 @@ class CompetitionConfig:
 
     @classmethod
     def load(cls, folder: Path, profile: str = FIRST_PROFILE) -> "CompetitionConfig":
-        keys = Keys(folder / CONFIG, _of_profile(folder, profile))
+        values = read_yaml(folder / CONFIG)
+        keys = Keys(folder / CONFIG, _of_profile(folder, values, profile))
         if (id := keys.get("id", str)) != folder.name:
             _warn(f"{folder / CONFIG}: `id` is {id}, but the folder is named {folder.name}; that name is used")
         grader, dataset = keys.section("grader"), keys.section("dataset")
@@ -79,7 +124,7 @@ class CompetitionConfig:
             metric=grader.get("name", str),
             answers=answers,
             sample_submission=sample,
-            gold_submission=data_path("gold_submission", default=answers),
+            gold_submission=data_path("gold_submission", default=answers if profile == FIRST_PROFILE else GOLD),
             public_sample=data_path("public_sample", default=sample),
             folder=folder,
             size_gb=dataset.get("size_gb", (int, float), default=None),
@@ -92,7 +137,9 @@ class CompetitionConfig:
             higher_is_better=keys.get("higher_is_better", bool, default=None),
             sample_score=keys.get("sample_score", (int, float), default=None),
             submission=keys.get("submission", dict, default={}),
-            known_issues=tuple(keys.get("known_issues", list, default=[])),
+            known_issues=_known_issues(folder, values, profile),
+            board=keys.get("board", str, default=None),
+            medals_withheld=tuple(keys.get("medals_withheld", list, default=[])),
             grade_fn=grader.get("grade_fn", str, default=None),
             preparer=preparer,
             beside_archive=dataset.get("beside_archive", dict, default={}),
@@ -104,6 +151,10 @@ class CompetitionConfig:
     def _check(self, keys: "Keys") -> None:
         if self.complexity is not None and self.complexity not in COMPLEXITIES:
             raise keys.error("complexity", f"must be one of {', '.join(COMPLEXITIES)}, not {self.complexity!r}")
+        if self.board is not None and self.board not in BOARDS:
+            raise keys.error("board", f"must be one of {', '.join(BOARDS)}, not {self.board!r}")
+        if not set(self.medals_withheld) <= set(MEDALS):
+            raise keys.error("medals_withheld", f"must list some of {', '.join(MEDALS)}, not {self.medals_withheld}")
         if isinstance(self.deadline, datetime):
             raise keys.error("deadline", f"must be a date such as 2019-07-08, not {self.deadline}")
 
@@ -127,9 +178,8 @@ def has_profile(folder: Path, profile: str) -> bool:
         return True
 
 
-def _of_profile(folder: Path, profile: str) -> dict[str, Any]:
+def _of_profile(folder: Path, values: dict[Any, Any], profile: str) -> dict[Any, Any]:
     """The facts of a profile: those of v1, except for what the profile's own key says."""
-    values = read_yaml(folder / CONFIG)
     if profile == FIRST_PROFILE:
         return values
     if profile not in values:
@@ -137,10 +187,23 @@ def _of_profile(folder: Path, profile: str) -> dict[str, Any]:
     own = Keys(folder / CONFIG, values).get(profile, dict, default={})
     # The sample submission's score was measured on v1's data.
     merged = {key: value for key, value in values.items() if key != "sample_score"} | own
-    for section in ("dataset", "grader"):
+    for section in ("dataset", "grader", "submission"):
         if isinstance(values.get(section), dict) and isinstance(own.get(section), dict):
             merged[section] = values[section] | own[section]
     return merged
+
+
+def _known_issues(folder: Path, values: dict[Any, Any], profile: str) -> tuple[KnownIssue, ...]:
+    """The issues of a profile: those of v1 that it does not fix, and its own."""
+    keys = Keys(folder / CONFIG, values)
+    issues = keys.known_issues()
+    if profile != FIRST_PROFILE:
+        own = Keys(folder / CONFIG, keys.get(profile, dict, default={}), f"{profile}.").known_issues()
+        issues = [issue for issue in issues if issue.fixed_in != profile] + own
+    ids = [issue.id for issue in issues if issue.id]
+    if repeated := next((id for id in ids if ids.count(id) > 1), None):
+        raise keys.error("known_issues", f"has the id {repeated} twice")
+    return tuple(issues)
 
 
 def read_description(config: CompetitionConfig) -> str:
@@ -198,6 +261,33 @@ class Keys:
             if not warn:
                 raise self.error(key, f"is not known; {advice}")
             _warn(f"{self.error(key, 'is not known, and ignored')}; {advice}")
+
+    def choice(self, key: str, known: Collection[str], default: Any = _REQUIRED) -> Any:
+        """A value that must be one of the known words."""
+        value = self.get(key, str, default)
+        if value is not None and value not in known:
+            raise self.error(key, f"is {value!r}; {did_you_mean(value, known)}")
+        return value
+
+    def choices(self, key: str, known: Collection[str]) -> tuple[str, ...]:
+        """A list of known words."""
+        words = self.get(key, list, default=[])
+        for word in words:
+            if word not in known:
+                raise self.error(key, f"holds {word!r}; {did_you_mean(str(word), known)}")
+        return tuple(words)
+
+    def known_issues(self) -> list[KnownIssue]:
+        issues: list[KnownIssue] = []
+        for number, value in enumerate(self.get("known_issues", list, default=[])):
+            key = f"known_issues[{number}]"
+            if isinstance(value, str):
+                issues.append(KnownIssue(None, None, value))
+            elif isinstance(value, dict):
+                issues.append(KnownIssue.load(Keys(self._path, value, f"{self._prefix}{key}.")))
+            else:
+                raise self.error(key, f"must be dict or str, not {value!r}")
+        return issues
 
     def section(self, key: str) -> "Keys":
         return Keys(self._path, self.get(key, dict), f"{self._prefix}{key}.")

@@ -1,12 +1,21 @@
 """What exists: competitions, their facts, and where their data is. Reading them imports no competition code."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from mlebench.config import CompetitionConfig, has_profile, is_prepared, read_description
+from mlebench.config import (
+    FIRST_PROFILE,
+    RELEASES,
+    CompetitionConfig,
+    KnownIssue,
+    has_profile,
+    is_prepared,
+    read_description,
+)
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError, UnknownCompetitionError, UnknownSplitError
 from mlebench.core.suggestions import did_you_mean
@@ -41,9 +50,11 @@ class Competition:
     higher_is_better: bool | None = None  # None: not declared, the leaderboard shows it
     sample_score: float | None = None
     size_gb: float | None = None  # of the raw data, if published
-    known_issues: tuple[str, ...] = ()
+    known_issues: tuple[KnownIssue, ...] = ()
     submission: dict[str, Any] = field(default_factory=dict)
     public_sample: Path | None = None  # None: it is `sample_submission`
+    board: str | None = None  # what its test set shares with Kaggle's private leaderboard: one of config.BOARDS
+    medals_withheld: tuple[str, ...] = ()
     beside_archive: dict[str, str] = field(default_factory=dict)  # files that Kaggle does not have: where they are
     data_dir: Path | None = None  # the registry's; None: a client built this itself
 
@@ -66,6 +77,21 @@ class Competition:
     @property
     def paths(self) -> paths.CompetitionPaths:
         return paths.CompetitionPaths(self.raw_dir.parent.parent, self.id, self.profile)
+
+    def prepared_in(self, folder: Path) -> "Competition":
+        """The same competition with its prepared files in another folder, such as the one where they are made."""
+        names = ("public_dir", "private_dir", "answers", "gold_submission", "sample_submission", "public_sample")
+        files = {name: path for name in names if (path := getattr(self, name)) is not None}
+        return replace(self, **{name: paths.moved(path, self.paths.prepared, folder) for name, path in files.items()})
+
+    @property
+    def checked_on(self) -> str | None:
+        """What the current release of the profile was checked on: `real data` or `twins only`; v1 has no releases."""
+        if self.profile not in RELEASES:
+            return None
+        record = paths.profiles_dir() / f"{RELEASES[self.profile]}.json"
+        released = json.loads(record.read_text(encoding="utf-8"))["competitions"].get(self.id, {})
+        return "real data" if released.get("real") else "twins only"
 
     @property
     def prepare_command(self) -> str:
@@ -148,24 +174,24 @@ class Registry:
 
     def get_competition(self, competition_id: str) -> Competition:
         config = CompetitionConfig.load(self.competition_dir(competition_id), self.profile)
-        where = paths.CompetitionPaths(self.get_data_dir(), config.id, self.profile)
+        competition_paths = paths.CompetitionPaths(self.get_data_dir(), config.id, self.profile)
 
         def data_file(path: str) -> Path:
-            return (where.prepared if is_prepared(path) else where.data_dir) / path
+            return (competition_paths.prepared if is_prepared(path) else competition_paths.data_dir) / path
 
         return Competition(
             id=config.id,
             name=config.name,
             description=read_description(config),
-            grader=Grader(config.metric, _code(config, "grade", config.grade_fn)),
+            grader=Grader(config.metric, _code(config, "grade", config.grade_fn), finite=self.profile != FIRST_PROFILE),
             answers=data_file(config.answers),
             gold_submission=data_file(config.gold_submission),
             sample_submission=data_file(config.sample_submission),
             competition_type=config.competition_type,
             prepare_fn=Preparer(config),
-            raw_dir=where.raw,
-            private_dir=where.private,
-            public_dir=where.public,
+            raw_dir=competition_paths.raw,
+            private_dir=competition_paths.private,
+            public_dir=competition_paths.public,
             checksums=config.folder / (paths.CHECKSUMS if self.profile == "v1" else f"checksums-{self.profile}.yaml"),
             leaderboard=config.folder / paths.LEADERBOARD,
             profile=self.profile,
@@ -178,9 +204,11 @@ class Registry:
             size_gb=config.size_gb,
             known_issues=config.known_issues,
             submission=config.submission,
+            board=config.board,
+            medals_withheld=config.medals_withheld,
             public_sample=data_file(config.public_sample),
             beside_archive=config.beside_archive,
-            data_dir=where.data_dir,
+            data_dir=competition_paths.data_dir,
         )
 
     def competition_dir(self, competition_id: str) -> Path:
@@ -192,6 +220,10 @@ class Registry:
         ids = self.list_competition_ids()
         hint = did_you_mean(competition_id, ids, "`mlebench list` shows them all", cutoff=0.4, most=3)
         hint = did_you_mean(competition_id, ids, hint, cutoff=0.8, most=3)
+        folder = Path(competition_id)
+        if (folder / paths.CONFIG).is_file():
+            parent = paths.resolved(folder).parent
+            hint = f"to use this folder, set {paths.COMPETITION_PATH_VARIABLE}={parent} and name it {folder.name}"
         faults = "".join(f". The search path: {fault}" for fault in self.search_path_faults())
         raise UnknownCompetitionError(f"there is no competition {competition_id!r}; {hint}{faults}")
 

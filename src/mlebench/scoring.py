@@ -4,7 +4,7 @@ import csv
 import importlib
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
@@ -77,11 +77,12 @@ def import_code(module: str) -> ModuleType:
 class Grader:
     """A competition's metric. Its code is imported when it is first used."""
 
-    def __init__(self, name: str, grade_fn: str | GradeFn):
+    def __init__(self, name: str, grade_fn: str | GradeFn, *, finite: bool = False):
         if not isinstance(name, str) or not name:
             raise ValueError("a grader needs a name")
         self.name = name
         self._grade_fn = grade_fn
+        self._finite = finite  # whether a score that is infinite or no number is the grader's fault, not a result
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Grader":
@@ -118,12 +119,15 @@ class Grader:
         try:
             with np.errstate(over="ignore"):  # rounding makes numpy's largest floats infinite
                 # Python and numpy round ties differently; `round` goes by the kind of float that the metric returns.
-                return float(round(score, 5))
+                score = float(round(score, 5))
         except TypeError:
             kind = "nothing" if score is None else f"a {type(score).__name__}"
             raise CompetitionError(
                 f"`grade` returned {kind}, not a number: return the score", location_of_function(grade)
             ) from None
+        if self._finite and not math.isfinite(score):
+            raise CompetitionError(f"`grade` returned {score}: every valid submission has a finite score")
+        return score
 
     def __call__(self, submission: "pd.DataFrame", answers: Any) -> float | None:
         """The score, or None whatever the reason: existing clients rely on that. New code uses `score`."""
@@ -153,9 +157,9 @@ class Grader:
 class Thresholds(NamedTuple):
     """The scores that earn medals, and the median, on a human leaderboard."""
 
-    gold: float
-    silver: float
-    bronze: float
+    gold: float | None  # None: withheld, because the profile's test set does not measure what the leaderboard did
+    silver: float | None
+    bronze: float | None
     median: float
 
     @classmethod
@@ -163,10 +167,14 @@ class Thresholds(NamedTuple):
         """Kaggle's medal places for that many teams, looked up on a leaderboard with the best score first."""
         if not scores:
             raise ValueError("a leaderboard without scores has no thresholds")
-        gold, silver, bronze = (float(scores[max(1, place) - 1]) for place in _medal_places(len(scores)))
+        gold, silver, bronze = (float(scores[max(1, rank) - 1]) for rank in _medal_places(len(scores)))
         ordered = sorted(scores)
         middle = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
         return cls(gold, silver, bronze, sum(middle) / 2)
+
+    def withholding(self, medals: Collection[str]) -> "Thresholds":
+        """The thresholds without those of some medals; `gold`, `silver` and `bronze` are their names."""
+        return self._replace(**dict.fromkeys(medals))
 
 
 def _medal_places(teams: int) -> tuple[int, int, int]:
@@ -180,21 +188,27 @@ def _medal_places(teams: int) -> tuple[int, int, int]:
 
 
 class Medals(NamedTuple):
-    """What a score earned; at most one of the three medals."""
+    """What a score earned; at most one of the three medals. None: a medal that is withheld."""
 
     above_median: bool
-    gold_medal: bool
-    silver_medal: bool
-    bronze_medal: bool
+    gold_medal: bool | None
+    silver_medal: bool | None
+    bronze_medal: bool | None
 
     @classmethod
     def of(cls, score: float | None, thresholds: Thresholds, *, lower: bool) -> "Medals":
-        if score is None or math.isnan(score):
-            return cls(False, False, False, False)
+        """The best medal whose threshold the score reaches."""
+        *levels, middle = thresholds
         sign = -1 if lower else 1
-        gold, silver, bronze, middle = (sign * threshold for threshold in thresholds)
-        score *= sign
-        return cls(score > middle, score >= gold, gold > score >= silver, min(gold, silver) > score >= bronze)
+        reached = [level is not None and score is not None and sign * score >= sign * level for level in levels]
+        best = reached.index(True) if True in reached else None
+        medals = [None if level is None else number == best for number, level in enumerate(levels)]
+        return cls(score is not None and sign * score > sign * middle, *medals)
+
+    @property
+    def any_medal(self) -> bool | None:
+        """Whether it earned a medal; None if all three are withheld."""
+        return any(medals) if (medals := [medal for medal in self[1:] if medal is not None]) else None
 
 
 def lower_is_better(scores: Sequence[float]) -> bool:
@@ -206,8 +220,8 @@ def read_leaderboard(path: Path) -> list[float]:
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             header, *rows = csv.reader(stream)
-            place = header.index("score")
-            return [float(row[place]) for row in rows if row and row[place] != ""]
+            column = header.index("score")
+            return [float(row[column]) for row in rows if row and row[column] != ""]
     except FileNotFoundError:
         raise PrerequisiteError(f"there is no leaderboard at {path}") from None
     except (IndexError, ValueError):
@@ -255,14 +269,14 @@ class CompetitionReport:
     valid_submission: bool
     score: float | None
     above_median: bool
-    any_medal: bool
-    bronze_medal: bool
-    silver_medal: bool
-    gold_medal: bool
+    any_medal: bool | None  # None, like the six below: the competition's profile withholds medals
+    bronze_medal: bool | None
+    silver_medal: bool | None
+    gold_medal: bool | None
     median_threshold: float
-    bronze_threshold: float
-    silver_threshold: float
-    gold_threshold: float
+    bronze_threshold: float | None
+    silver_threshold: float | None
+    gold_threshold: float | None
     profile: str = "v1"
     source: str = "unknown"
     status: str = ""
@@ -287,6 +301,8 @@ class CompetitionReport:
     score_low: float | None = None  # the score's interval, if requested and the metric allows it
     score_high: float | None = None
     medal_holds: float | None = None  # the share of draws of test rows that earn the medal, or a better one
+    board: str | None = None  # what the profile's test set shares with Kaggle's leaderboard: config.BOARDS
+    release: str | None = None  # of the profile, if it has releases: v2.0rc1
 
     def __post_init__(self) -> None:
         if not self.status:
@@ -316,6 +332,6 @@ class CompetitionReport:
         if data.get("schema", 0) > REPORT_SCHEMA:
             raise PrerequisiteError(f"this report was written by mlebench {data.get('mlebench')}: update mlebench")
         known = {field.name for field in fields(cls)}
-        kept: dict[str, Any] = {name: value for name, value in data.items() if name in known}
-        kept["created_at"] = datetime.fromisoformat(data["created_at"])
-        return cls(**kept)
+        fields_of_report: dict[str, Any] = {name: value for name, value in data.items() if name in known}
+        fields_of_report["created_at"] = datetime.fromisoformat(data["created_at"])
+        return cls(**fields_of_report)

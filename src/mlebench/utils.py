@@ -14,7 +14,7 @@ from mlebench.core.paths import default_data_dir, default_runs_dir
 from mlebench.core.paths import module_dir as get_module_dir
 from mlebench.core.paths import timestamp as get_timestamp
 from mlebench.data.answers import load_answers, read_jsonl
-from mlebench.data.folders import compress, extract, is_compressed, is_empty
+from mlebench.data.archives import compress, extract, is_compressed, is_empty
 from mlebench.scoring import import_fn
 
 if TYPE_CHECKING:

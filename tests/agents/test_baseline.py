@@ -33,7 +33,7 @@ SOME = {
 }  # fmt: skip
 TRIED = sorted(IDS if os.environ.get("MLEBENCH_BASELINE") == "all" else SOME)
 LEAST_BETTER = 40 if len(TRIED) == len(IDS) else 9
-NAMES = ("answers", "features", "files", "labels", "media", "metric", "outside", "tables", "task")
+NAMES = ("features", "files", "labels", "media", "metric", "outside", "predictions", "tables", "task")
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_targets_may_be_the_names_of_classes(understand: Callable[..., Any], mod
         train__csv=rows("id,x,kind", "1,1,dog", "2,2,cat", "3,3,dog"),
         test__csv=rows("id,x", "7,2"),
     )
-    question = modules.answers.question(task)
+    question = modules.predictions.answer_format(task)
     assert (question.kind, question.width) == ("classes", 3)
     assert list(question.truth) == [1, 0, 1]
 
@@ -108,7 +108,7 @@ def test_several_labels_in_a_cell_are_flags(understand: Callable[..., Any], modu
         train__csv=rows("id,x,kinds", "1,1,cat", '2,2,"cat,dog"', "3,3,dog"),
         test__csv=rows("id,x", "7,2"),
     )
-    question = modules.answers.question(task)
+    question = modules.predictions.answer_format(task)
     assert question.kind == "flags"
     assert question.truth.tolist() == [[1, 0], [1, 1], [0, 1]]
 
@@ -130,7 +130,9 @@ def test_several_rows_of_an_id_are_averaged(understand: Callable[..., Any], modu
         train__csv=rows("view,ill", *(f"{number},{number % 2}" for number in range(20))),
         test__csv=rows("case,view", "a,1", "b,2", "a,3"),
     )
-    written = modules.answers.filled(task, modules.answers.question(task), np.array([[0, 1], [0.9, 0.1], [0.5, 0.5]]))
+    written = modules.predictions.filled(
+        task, modules.predictions.answer_format(task), np.array([[0, 1], [0.9, 0.1], [0.5, 0.5]])
+    )
     assert written.decode() == "case,ill\nb,0.1\na,0.75\n"
 
 
@@ -257,9 +259,9 @@ def test_cells_are_written_as_the_metric_and_the_sample_want_them(
         train__csv=rows("id,x,y", *(f"{n},{n},{cell}" for n, cell in enumerate(truth.split()))),
         test__csv=rows("id,x", "9,1"),
     )
-    question = modules.answers.question(task)
+    question = modules.predictions.answer_format(task)
     predicted = {"numbers": [[1]], "classes": [[0.75, 0.25]] if question.width == 2 else [[0.5, 0.3, 0.2]]}
-    written = modules.answers.filled(task, question, np.array(predicted[question.kind], dtype=float))
+    written = modules.predictions.filled(task, question, np.array(predicted[question.kind], dtype=float))
     assert written.decode() == f"id,y\n9,{expected}\n"
 
 

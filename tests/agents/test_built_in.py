@@ -15,7 +15,7 @@ import pytest
 
 from mlebench.agents import Agent, load_agent
 from mlebench.agents.baseline import seven_zip
-from mlebench.agents.scaffold import new_agent
+from mlebench.agents.new_agent import new_agent
 from mlebench.core.errors import PrerequisiteError
 from mlebench.grade import grade_csv
 from mlebench.registry import Competition

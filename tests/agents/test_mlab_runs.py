@@ -19,7 +19,7 @@ from mlebench.agents import load_agent
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.records.run_groups import Group, Run
-from mlebench.records.timeline import story
+from mlebench.records.timeline import read_timeline
 from mlebench.registry import Registry
 
 TWINS = ("nomad2018-predict-transparent-conductors", "spaceship-titanic", "tabular-playground-series-dec-2021")
@@ -78,13 +78,13 @@ def test_submissions_on_three_twins_beat_the_sample(play: Play, registry: Regist
 
 def _require_told(run: Run) -> None:
     """Check that the run's story has all its parts, and the gateway's account of calls."""
-    told = story(run)
-    assert told.left_out == []
-    sources = {(event.kind, event.source) for event in told.events}
+    timeline = read_timeline(run)
+    assert timeline.left_out == []
+    sources = {(event.kind, event.source) for event in timeline.events}
     assert sources >= {(kind, "agent") for kind in ("start", "thought", "action", "output", "submission", "end")}
     assert sources >= {("call", "gateway"), ("submission", "host"), ("end", "host")}
-    assert told.usage
-    assert (told.usage.source, told.usage.calls) == ("gateway", 7)
+    assert timeline.usage
+    assert (timeline.usage.source, timeline.usage.calls) == ("gateway", 7)
 
 
 FINISH = act("finish", reason="enough")
@@ -121,7 +121,7 @@ def test_a_run_ends_as_it_should(
     (run,) = play(script, "-c", "spaceship-titanic", *options).runs()
     assert run.record.ended == ended, run.paths.log.read_text()
     assert run.record.submission == "none"
-    ends = [event.title for event in story(run).events if event.kind == "end" and event.source == "agent"]
+    ends = [event.title for event in read_timeline(run).events if event.kind == "end" and event.source == "agent"]
     assert len(ends) == (reason is not None)
     assert all(str(reason) in end for end in ends)
 
@@ -143,7 +143,7 @@ def test_without_a_trajectory_the_story_comes_from_the_trace(play: Play, tmp_pat
     command = f"python3 - <<'END'{CODER}END"
     (run,) = play(script, "--agent-command", command, "-c", "spaceship-titanic", agent="command").runs()
     assert (run.record.ended, run.record.submission) == ("finished", "present"), run.paths.log.read_text()
-    (call,) = (event for event in story(run).events if event.kind == "call")
+    (call,) = (event for event in read_timeline(run).events if event.kind == "call")
     assert call.text == script[0]["text"]
 
 
@@ -159,5 +159,5 @@ def test_its_packages_are_installed(
     program = "import numpy, pandas, scipy, sklearn.ensemble as e; e.RandomForestClassifier().fit([[1], [2]], [0, 1])"
     script = [act("execute", command=f"python3 -c '{program}'"), FINISH]
     (run,) = play(script, "-c", "spaceship-titanic", agent="mlab").runs()
-    (output,) = (event for event in story(run).events if event.kind == "output")
+    (output,) = (event for event in read_timeline(run).events if event.kind == "output")
     assert output.facts["exit_code"] == 0, output.text

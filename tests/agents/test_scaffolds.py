@@ -14,7 +14,7 @@ import pytest
 from mlebench.agents import load_agent
 
 AIDE, OPENHANDS = (Path(load_agent(name).folder) for name in ("aide", "openhands"))
-NAMES = ("bench", "review", "story")
+NAMES = ("bench", "review", "events")
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def observation(id: str, text: str, **keys: Any) -> dict[str, Any]:
 
 def test_openhands_events_are_recorded_as_they_come(modules: dict[str, ModuleType], tmp_path: Path) -> None:
     path = tmp_path / "trajectory.jsonl"
-    story = modules["story"].Story(modules["bench"].Trajectory(path))
+    translator = modules["events"].EventTranslator(modules["bench"].Trajectory(path))
     events = [
         {"kind": "SystemPromptEvent", "source": "agent"},
         {"kind": "MessageEvent", "source": "user", "llm_message": {"content": [{"text": "The task."}]}},
@@ -123,8 +123,8 @@ def test_openhands_events_are_recorded_as_they_come(modules: dict[str, ModuleTyp
     before = time.time()
     counts = []
     for event in events:
-        story.enter(event)
-        story.event(event)
+        translator.enter(event)
+        translator.event(event)
         counts.append(len(path.read_text().splitlines()) if path.exists() else 0)
     assert counts == [0, 0, 2, 3, 4, 5, 6, 7, 8, 9], "each event is on disk at once"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -141,4 +141,4 @@ def test_openhands_events_are_recorded_as_they_come(modules: dict[str, ModuleTyp
         {"kind": "thought", "step": 3, "text": "Done."},
         {"kind": "output", "step": 3, "text": "Stop: enough", "exit_code": 1, "seconds": None},
     ]
-    assert story.steps == 3
+    assert translator.steps == 3

@@ -100,7 +100,7 @@ def test_a_venv_is_made_once_offline_and_apart_from_ours(tmp_path: Path, wheels:
 
 def test_nothing_of_an_unfinished_venv_stays(tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = load_agent(str(agent_folder(tmp_path, "tinytool==1.0\n")))
-    half = venvs._place(agent)
+    half = venvs._venv_folder(agent)
     half.mkdir(parents=True)
 
     def refuse(path: Path, ignore_errors: bool = False) -> None:
@@ -120,7 +120,7 @@ def test_an_unfinished_venv_is_remade_and_a_failed_one_leaves_nothing(tmp_path: 
     assert not [path for path in paths.venvs_dir().iterdir() if path.suffix != ".lock"]
 
     agent = load_agent(str(agent_folder(tmp_path, "tinytool==1.0\n")))
-    half = venvs._place(agent)
+    half = venvs._venv_folder(agent)
     (half / "lib").mkdir(parents=True)
     (half / "lib/left.py").write_text("")
     assert venv_of(agent) is None

@@ -21,7 +21,7 @@ from support.run_fixtures import Mlebench
 from mlebench.bundles import manifest as limits
 from mlebench.bundles.archive import BundleRefusedError
 from mlebench.bundles.make import make_bundle
-from mlebench.bundles.reading import read_bundle
+from mlebench.bundles.reader import read_bundle
 from mlebench.bundles.verify import verify_bundle
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition, Registry
@@ -192,7 +192,7 @@ def test_bombs_are_refused_before_they_are_unpacked(
     assert "no genuine bundle" in promised(1 << 30)
     assert "members; at most" in promised(0, limits.MOST_MEMBERS)
     assert "not in the archive" in promised(1 << 20)
-    monkeypatch.setattr("mlebench.bundles.reading.LARGEST_MANIFEST", 1000)
+    monkeypatch.setattr("mlebench.bundles.reader.LARGEST_MANIFEST", 1000)
     assert "manifest.json has" in refused(bundle)
 
 

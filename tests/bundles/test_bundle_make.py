@@ -21,8 +21,8 @@ from support.run_fixtures import Mlebench
 
 from mlebench.bundles import contents, make, signature
 from mlebench.bundles.make import make_bundle
-from mlebench.bundles.reading import read_bundle
-from mlebench.bundles.secrets import MARK, Secrets
+from mlebench.bundles.reader import read_bundle
+from mlebench.bundles.secret_scan import MARK, SecretScanner
 from mlebench.bundles.signature import check
 from mlebench.core.errors import PrerequisiteError
 from mlebench.records.bundle import Redaction
@@ -186,7 +186,7 @@ def test_file_names_are_searched_for_secrets(group: Group, tmp_path: Path) -> No
 
 @given(st.binary(max_size=300), st.sampled_from(sorted(KEYS)), st.binary(max_size=300), st.integers(1, 80))
 def test_no_key_is_left_whatever_surrounds_it(before: bytes, what: str, after: bytes, step: int) -> None:
-    secrets = Secrets({})
+    secrets = SecretScanner({})
     data = before + b" " + KEYS[what].encode() + b" " + after
     assert what in {found.what for found in secrets.find(data)}
     pieces = [data[start : start + step] for start in range(0, len(data), step)]
@@ -196,7 +196,7 @@ def test_no_key_is_left_whatever_surrounds_it(before: bytes, what: str, after: b
 
 @pytest.mark.parametrize("text", ["sk-learn-contrib-lightning-extension", "task-" + "a" * 40, "eyJ" * 200_000])
 def test_other_words_are_not_keys(text: str) -> None:
-    assert Secrets({}).find(text.encode()) == []
+    assert SecretScanner({}).find(text.encode()) == []
 
 
 def test_a_log_full_of_keys_is_reported_briefly(group: Group, tmp_path: Path) -> None:

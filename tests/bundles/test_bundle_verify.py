@@ -22,7 +22,7 @@ from mlebench.data.verification import verify
 from mlebench.records.findings import Findings
 from mlebench.records.run_groups import Group, limits_of
 from mlebench.registry import Competition, Registry
-from mlebench.run.group import finish
+from mlebench.run.group_operations import finish
 
 Rows = list[dict[str, Any]]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mlebench.cli import VERBS
+from mlebench.cli.verbs import VERBS
 from mlebench.registry import Competition, Registry
 
 
@@ -43,6 +43,7 @@ def test_prepare_list_show_grade_and_validate_on_a_twin(tmp_path: Path) -> None:
 
     facts = json.loads(run("show", "spaceship-titanic", "--json", "--data-dir", data).stdout)
     assert (facts["teams"], facts["prepared"]) == (2288, True)
+    assert [(issue["id"], issue["kind"]) for issue in facts["known_issues"]] == [("S15", "split")]
 
     done = run("grade-sample", sample, "spaceship-titanic", "--data-dir", data)
     assert done.returncode == 0
@@ -171,7 +172,15 @@ def test_demo_runs_an_agent_on_twelve_twins_and_works_twice(tmp_path: Path) -> N
     assert all(row.split()[1:3] == ["dummy", "finished"] for row in rows)
     assert {row.split()[0] for row in rows} <= set(Registry().list_competition_ids())
     assert "The agent baseline is left out: not installed: run `mlebench agents install baseline`" in first.stderr
-    assert (page := tmp_path / "twins-runs-pages" / "index.html").is_file()
-    assert f"Pages to look at: {page}" in first.stderr
+    assert not (tmp_path / "twins-runs").exists(), "the user's own runs are elsewhere"
+    page = tmp_path / "twins-demo" / "pages" / "index.html"
+    first_result, first_page = first.stderr.index("spaceship-titanic: dummy scored"), first.stderr.index(str(page))
+    assert first_result < first_page < first.stderr.index("ventilator-pressure-prediction")
+    assert "mlebench demo made synthetic data of 12 competitions, ran dummy on it" in page.read_text()
+    for who in ("You have an agent", "You want real data", "You write competitions"):
+        assert re.search(rf"{who}: +mlebench [a-z]", first.stderr)
+    made = {folder.name for folder in (tmp_path / "twins-demo" / "runs").iterdir()}
     assert run("demo", "--data-dir", tmp_path / "twins").stdout == first.stdout
-    assert len(list((tmp_path / "twins-runs").iterdir())) == 2
+    made_again = {folder.name for folder in (tmp_path / "twins-demo" / "runs").iterdir()}
+    assert len(made_again) == len(made)
+    assert made_again.isdisjoint(made), "a second demo replaces the runs of the first"

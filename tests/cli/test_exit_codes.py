@@ -1,4 +1,4 @@
-"""Exit codes mean the same in all verbs, and what a person can fix is one line: docs/exit-codes.md."""
+"""Exit codes mean the same in all verbs, and what a person can fix is one line: docs/reference/exit-codes.md."""
 
 import contextlib
 import json
@@ -15,8 +15,8 @@ import pytest
 from support.competition_folders import add_competition, drop_privileges
 from support.waiting import wait_until
 
-from mlebench.cli import VERBS
-from mlebench.contract.scaffold import new_competition
+from mlebench.cli.verbs import VERBS
+from mlebench.contract.new_competition import new_competition
 from mlebench.registry import Competition
 
 OUTPUTS = [

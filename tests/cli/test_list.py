@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 import pytest
 
-from mlebench.cli import VERBS, main
-from mlebench.cli.groups import VerbGroup
-from mlebench.cli.suggestions import ALSO_CALLED
-from mlebench.contract.scaffold import new_competition
+from mlebench.cli import main
+from mlebench.cli.invocation import VerbGroup
+from mlebench.cli.verbs import ALSO_CALLED, VERBS
+from mlebench.contract.new_competition import new_competition
 from mlebench.registry import Competition, Registry
 
 Captured = pytest.CaptureFixture[str]

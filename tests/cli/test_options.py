@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
-from mlebench.cli import VERBS, main
+from mlebench.cli import main
+from mlebench.cli.verbs import VERBS
 
 READ_RUNS = [
     *("bundle make", "bundle verify", "doctor", "grade", "inspect", "report", "run", "runs", "view"),

@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner
 from support.waiting import read_terminal
 
+from mlebench.cli.invocation import run_verb
 from mlebench.cli.prepare import command
-from mlebench.cli.running import run_verb
 from mlebench.core.errors import PrerequisiteError, UnknownCompetitionError
-from mlebench.data.batch import Outcome
+from mlebench.data.batch import PrepareOutcome
 from mlebench.data.sources import TwinSource
 from mlebench.registry import Registry
 
@@ -142,7 +142,10 @@ def test_a_bug_is_a_traceback_and_in_the_table_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     traced = "Traceback (most recent call last):\n  File ...\nKeyError: 'Id'\n"
-    outcomes = [Outcome(TITANIC, "prepared"), Outcome(NOMAD, "bug", traced)]  # separate processes do not see the patch
+    outcomes = [
+        PrepareOutcome(TITANIC, "prepared"),
+        PrepareOutcome(NOMAD, "bug", traced),
+    ]  # separate processes do not see the patch
     monkeypatch.setattr("mlebench.data.batch.prepare_many", lambda *_, **__: iter(outcomes))
     with pytest.raises(SystemExit) as end:
         command.main(["-c", TITANIC, "-c", NOMAD, "--twin", "--data-dir", str(tmp_path)])
@@ -247,9 +250,9 @@ def test_a_terminal_sees_progress_and_a_script_does_not(tmp_path: Path) -> None:
 def test_other_output_appears_above_the_bars() -> None:
     program = """
         import click, logging
-        from mlebench.cli.output import log_line
-        from mlebench.cli.running import run_verb
-        from mlebench.cli.progress import watching
+        from mlebench.cli.console import log_line
+        from mlebench.cli.invocation import run_verb
+        from mlebench.cli.console import watching
 
         @click.command()
         def command():

@@ -15,14 +15,14 @@ import pytest
 from rich.console import Console
 from support.progress import RecordingProgress
 
-from mlebench.cli import progress
-from mlebench.cli.bars import Bars
-from mlebench.cli.progress import watching
+from mlebench.cli import console as console_module
+from mlebench.cli.console import watching
+from mlebench.cli.progress_bars import Bars
 from mlebench.core import paths
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.engine import progress as engine_progress
-from mlebench.engine import reading
+from mlebench.engine import raw_streams
 from mlebench.engine.records import jsonlines
 from mlebench.kit import Output, Raw, md5_of
 from mlebench.kit.outputs import run_prepare
@@ -36,7 +36,7 @@ NAME = "nomad2018-predict-transparent-conductors"
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(console_module, "time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock
 
 
@@ -60,7 +60,7 @@ def _lines(console: Console) -> list[str]:
 
 def test_the_total_adds_up_running_and_ended_items(clock: SimpleNamespace) -> None:
     console = _terminal(clock)
-    with Bars(["a", "b"], console) as bars:
+    with Bars(["a", "b"], console, redirect_stdout=False) as bars:
         watch = bars.items
         watch["a"].tell("getting the data", 0, None)
         watch["a"].tell("downloading", 0, 100 * MB)
@@ -82,7 +82,7 @@ def test_the_total_adds_up_running_and_ended_items(clock: SimpleNamespace) -> No
 
 def test_a_second_pass_keeps_the_pace_of_the_first(clock: SimpleNamespace) -> None:
     console = _terminal(clock)
-    with Bars(["a"], console) as bars:
+    with Bars(["a"], console, redirect_stdout=False) as bars:
         for total in (1000 * MB, 500 * MB):
             for done in range(0, total + 1, 10 * MB):
                 bars.items["a"].tell("reading", done, total)
@@ -97,7 +97,7 @@ def test_a_second_pass_keeps_the_pace_of_the_first(clock: SimpleNamespace) -> No
 
 def test_the_rate_falls_during_a_stall_and_starts_anew_with_each_stage(clock: SimpleNamespace) -> None:
     console = _terminal(clock)
-    with Bars(["a"], console) as bars:
+    with Bars(["a"], console, redirect_stdout=False) as bars:
         bars.items["a"].tell("downloading", 40 * MB, 90 * MB)  # of which 40 were there
         bars.items["a"].tell("downloading", 60 * MB, 90 * MB)
         clock.now = 10
@@ -115,7 +115,7 @@ def test_the_rate_falls_during_a_stall_and_starts_anew_with_each_stage(clock: Si
 
 def test_progress_needs_no_stdout(clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", None)
-    with Bars(["a"], _terminal(clock)) as bars:
+    with Bars(["a"], _terminal(clock), redirect_stdout=False) as bars:
         bars.items["a"].tell("preparing", 0, MB)
     monkeypatch.setattr("sys.stderr", None)
     with watching(["a"]) as watch:
@@ -138,7 +138,7 @@ def test_the_total_never_goes_back(clock: SimpleNamespace) -> None:
         ("reading", 20 * MB, 50 * MB),
         ("preparing", 60 * MB, 60 * MB),
     ]
-    with Bars(["a", "b"], console) as bars:
+    with Bars(["a", "b"], console, redirect_stdout=False) as bars:
         for event in events:
             bars.items["a"].tell(*event)
         bars.items["a"].end()
@@ -159,7 +159,7 @@ def test_the_total_never_goes_back(clock: SimpleNamespace) -> None:
 )
 def test_a_narrow_terminal_keeps_names_and_bytes(clock: SimpleNamespace, width: int, seen: str) -> None:
     console = _terminal(clock, width)
-    with Bars([NAME, "b"], console) as bars:
+    with Bars([NAME, "b"], console, redirect_stdout=False) as bars:
         bars.items[NAME].tell("preparing", 0, 80 * MB)
         bars.items[NAME].tell("preparing", 20 * MB, 80 * MB)
         clock.now = 10
@@ -193,7 +193,7 @@ def _look(raw: Raw, public: Output, private: Output) -> None:
 def test_reading_a_large_file_reports_progress_before_anything_is_written(
     tmp_path: Path, archived: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "WATCHED_BYTES", 0)
+    monkeypatch.setattr(raw_streams, "WATCHED_BYTES", 0)
     monkeypatch.setattr(jsonlines, "STREAM_BYTES", 0)
     files = {
         "train.csv": b"a,b\n" + b"".join(b"%d,x\n" % row for row in range(50)),
@@ -254,7 +254,7 @@ def test_packing_files_reports_progress(tmp_path: Path) -> None:
 
 
 def test_reading_and_printing_json_reports_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "WATCHED_BYTES", MB)
+    monkeypatch.setattr(raw_streams, "WATCHED_BYTES", MB)
     (tmp_path / "raw").mkdir()
     images = [{"id": number, "name": "x" * 500} for number in range(20_000)]
     (tmp_path / "raw" / "all.json").write_text(json.dumps({"images": images, "licences": images[:9000]}))
@@ -292,7 +292,7 @@ def test_computing_an_md5_reports_progress(tmp_path: Path) -> None:
 
 
 def test_stages_of_a_prepare_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "WATCHED_BYTES", 1)
+    monkeypatch.setattr(raw_streams, "WATCHED_BYTES", 1)
     monkeypatch.setattr(engine_progress, "TOLD_BYTES", 1)
     raw = TwinSource().fetch(Registry(tmp_path / "twin").get_competition(NAME))
     archive = Path(shutil.make_archive(str(tmp_path / NAME), "zip", raw))

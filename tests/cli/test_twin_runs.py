@@ -85,7 +85,7 @@ def test_every_command_finds_the_group_of_twins(call: Call, tmp_path: Path, monk
 def viewed(call: Call, monkeypatch: pytest.MonkeyPatch, *named: str) -> list[Path]:
     """The folders that `mlebench view` would serve."""
     folders: list[Path] = []
-    monkeypatch.setattr("mlebench.web.source.Source", lambda served, registry: folders.extend(served))
+    monkeypatch.setattr("mlebench.web.site_reader.SiteReader", lambda served, registry: folders.extend(served))
     monkeypatch.setattr("mlebench.web.server.application", lambda source, hosts: None)
     monkeypatch.setattr("mlebench.core.serve.serve", lambda app, sockets: None)
     call("view", "--port", "0", *named)

@@ -115,7 +115,7 @@ class World:
         yield
         lease.renew()
         yield
-        publishing.publish(run, staged, lease, state="ended", ended="finished", attempts=attempts)
+        publishing.publish_result(run, staged, lease, state="ended", ended="finished", attempts=attempts)
         publishing.finalize(run)
         self.finished.append(lease.token)
         yield

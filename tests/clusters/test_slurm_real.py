@@ -21,7 +21,7 @@ from support.waiting import wait_until
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
 from mlebench.run.slurm import Slurm
-from mlebench.sandbox.usage import descendants
+from mlebench.sandbox.resource_usage import descendants
 
 pytestmark = pytest.mark.timeout(1800)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlebench.engine import texts
+from mlebench.engine import byte_chunks
 from mlebench.kit.outputs import run_prepare
 from mlebench.kit.twins import zip_bytes
 
@@ -49,7 +49,7 @@ def drawn_one_by_one(lines: Iterable[str]) -> tuple[list[str], list[str], str]:
     return whole, shown, "".join(rest)
 
 
-@pytest.mark.parametrize("block_bytes", [1000, texts.LINES_BYTES])
+@pytest.mark.parametrize("block_bytes", [1000, byte_chunks.LINES_BYTES])
 def test_carriage_returns_end_sentences_as_in_a_text_file(
     block_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,7 +63,7 @@ def test_carriage_returns_end_sentences_as_in_a_text_file(
 
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/train_v2.txt.zip").write_bytes(zip_bytes({"train_v2.txt": text}))
-    monkeypatch.setattr(texts, "LINES_BYTES", block_bytes)
+    monkeypatch.setattr(byte_chunks, "LINES_BYTES", block_bytes)
     run_prepare(prepare.prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private")
     with zipfile.ZipFile(tmp_path / "public/train_v2.txt.zip") as archive:
         assert archive.read("train_v2.txt") == rest.encode()

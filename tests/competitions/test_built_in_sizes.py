@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.golden_cases import GOLDEN, score_or_verdict
 
-from mlebench.contract import Case
+from mlebench.contract import CompetitionCase
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource, remove
 from mlebench.registry import Registry
@@ -22,17 +22,17 @@ FIGURES = json.loads((GOLDEN / "built-in-sizes.json").read_text(encoding="utf-8"
 
 
 @pytest.fixture(params=FIGURES)
-def large(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
+def large(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CompetitionCase]:
     golden = FIGURES[request.param]
     competition = Registry(tmp_path).get_competition(request.param)
     prepare(competition, TwinSource(golden["seed"], golden["size"]))
-    yield Case(competition, golden["seed"], golden["size"], golden)
+    yield CompetitionCase(competition, golden["seed"], golden["size"], golden)
     remove(tmp_path / competition.id)
 
 
-def test_bytes_and_scores_match_the_reference(large: Case, tmp_path: Path) -> None:
+def test_bytes_and_scores_match_the_reference(large: CompetitionCase, tmp_path: Path) -> None:
     assert large.golden
-    found = large.fingerprint
+    found = large.file_hashes
     assert len(found) == large.golden["files"]
     assert hashlib.md5(json.dumps(found, sort_keys=True).encode()).hexdigest() == large.golden["md5"]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from mlebench.contract import DATA, FACTS, GOLDEN, TEXT, Case, Check, faults_of
-from mlebench.contract.grading import as_table
-from mlebench.contract.leaks import Search
+from mlebench.contract import DATA, FACTS, GOLDEN, TEXT, CompetitionCase, ContractCheck, faults_of
+from mlebench.contract.grading_checks import as_table
+from mlebench.contract.leaks import LeakSearch
 from mlebench.data.gold import recorded_cost
 from mlebench.registry import Registry
 from mlebench.scoring import Thresholds, read_leaderboard
@@ -20,40 +20,40 @@ from mlebench.scoring import Thresholds, read_leaderboard
 pytestmark = pytest.mark.bytes
 
 
-def faults(checks: tuple[Check, ...], case: Case) -> dict[str, list[str]]:
+def faults(checks: tuple[ContractCheck, ...], case: CompetitionCase) -> dict[str, list[str]]:
     return {check.name: found for check in checks if (found := faults_of(check, case))}
 
 
-def test_bytes_scores_and_verdicts_match_the_reference(case: Case) -> None:
+def test_bytes_scores_and_verdicts_match_the_reference(case: CompetitionCase) -> None:
     assert case.golden
     assert faults(GOLDEN, case) == {}
 
 
-def test_prepared_data_and_grader_keep_the_contract(case: Case) -> None:
+def test_prepared_data_and_grader_keep_the_contract(case: CompetitionCase) -> None:
     assert faults(DATA, case) == {}
 
 
-def test_what_grading_gold_takes_is_known(twin: Case) -> None:
+def test_what_grading_gold_takes_is_known(twin: CompetitionCase) -> None:
     cost = recorded_cost(twin.competition)
     assert cost is not None
     assert cost.size == twin.competition.gold_submission.stat().st_size
 
 
-def test_truth_of_test_rows_in_a_public_table_would_be_found(twin: Case) -> None:
+def test_truth_of_test_rows_in_a_public_table_would_be_found(twin: CompetitionCase) -> None:
     answers, id = twin.competition.answers, twin.competition.submission["id"]
     text = {"dtype": str, "keep_default_na": False}  # as an author may write them: with leading zeros
     leak = pd.read_csv(answers, **text) if answers.suffix == ".csv" else as_table(twin.answers())
-    if parts := twin.allowances.joined_id:
+    if parts := twin.config.joined_id:
         leak[parts] = leak[id].str.split("_", expand=True)
-    assert list(Search(twin).table("more.csv", leak)) != []
+    assert list(LeakSearch(twin).table("more.csv", leak)) != []
 
 
-def test_description_tells_the_truth(twin: Case) -> None:
+def test_description_tells_the_truth(twin: CompetitionCase) -> None:
     assert faults(TEXT, twin) == {}
 
 
 def test_folder_and_twin_keep_the_contract(competition_id: str, tmp_path: Path) -> None:
-    assert faults(FACTS, Case(Registry(tmp_path).get_competition(competition_id))) == {}
+    assert faults(FACTS, CompetitionCase(Registry(tmp_path).get_competition(competition_id))) == {}
 
 
 def test_medal_thresholds_and_facts_are_the_published_ones(competition_id: str) -> None:

@@ -13,8 +13,8 @@ from mlebench.core.errors import InvalidSubmissionError
 from mlebench.data.answers import load_answers
 from mlebench.registry import Competition, Registry
 from mlebench.validate import over_public
-from mlebench.validate.check import check_format
-from mlebench.validate.reading import read_table
+from mlebench.validate.format_check import check_format
+from mlebench.validate.submission_table import read_table
 
 # Where the format check accepts what the grader refuses, and why it cannot know better. Decision 6 names them too.
 MORE_LENIENT: dict[str, str] = {}

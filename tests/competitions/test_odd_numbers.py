@@ -28,15 +28,15 @@ FULLWIDTH_5, NBSP_5 = "\uff15", "\u00a05"
 IN_FIRST_ROW = {
     "alaska2-image-steganalysis": dict.fromkeys(("1_000", FULLWIDTH_5, NBSP_5, NO_INTEGER), 0.64901)
     | {"five": "invalid"},
-    "aptos2019-blindness-detection": {LARGEST: 0.10638, SMALLEST: -0.02439},
+    "aptos2019-blindness-detection": {LARGEST: 0.14815, SMALLEST: -0.04082},
     "champs-scalar-coupling": {"1_000": 1.55687, FULLWIDTH_5: 1.14159, NBSP_5: 1.14159, NO_INTEGER: 10.43146},
-    "denoising-dirty-documents": {"1_000": 22.80205, FULLWIDTH_5: 0.3866, NBSP_5: 0.3866, "five": "invalid"},
+    "denoising-dirty-documents": {"1_000": 23.8705, FULLWIDTH_5: 0.41807, NBSP_5: 0.41807, "five": "invalid"},
     "facebook-recruiting-iii-keyword-extraction": {NO_INTEGER: 0.32542, "1e400": 0.32542},
     "hubmap-kidney-segmentation": {NO_INTEGER: 0.0, "1e400": "invalid"},
     "learning-agency-lab-automated-essay-scoring-2": {LARGEST: -0.18685, SMALLEST: -0.01436},
     "new-york-city-taxi-fare-prediction": {"1_000": 91.05732, FULLWIDTH_5: 7.03698, "five": "invalid"},
     "nfl-player-contact-detection": {LARGEST: -0.02218, SMALLEST: -0.02218},
-    "nomad2018-predict-transparent-conductors": {"1_000": 1.23367, FULLWIDTH_5: 0.49663, NO_INTEGER: 10.20651},
+    "nomad2018-predict-transparent-conductors": {"1_000": 1.23869, FULLWIDTH_5: 0.50166, NO_INTEGER: 10.21152},
     "plant-pathology-2020-fgvc7": {"1_000": 0.51389, NBSP_5: 0.51389, "five": "invalid"},
     "playground-series-s3e18": {"1_000": 0.48529, NO_INTEGER: 0.48529, "five": "invalid"},
     "predict-volcanic-eruptions-ingv-oe": {"1_000": 18169343.0, FULLWIDTH_5: 18169508.0, "five": "invalid"},

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mlebench.cli import main
-from mlebench.contract.scaffold import new_competition
+from mlebench.contract.new_competition import new_competition
 
 WRITE = "    public.write("
 PLACE = '    public.place(raw.file("fish.csv"), "more/fish.csv")'

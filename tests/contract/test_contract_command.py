@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mlebench.cli import main
-from mlebench.contract.scaffold import new_competition
+from mlebench.contract.new_competition import new_competition
 from mlebench.core.errors import PrerequisiteError
 
 CHECKS = 17
@@ -216,6 +216,15 @@ def test_a_search_path_that_finds_nothing_is_said_so(
     error = capsys.readouterr().err
     assert "there is no competition 'pond-fish'" in error
     assert f"The search path: {tmp_path / 'mine'}{suffix} {fault}" in error
+
+
+def test_a_folder_in_place_of_an_id_leads_to_the_search_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = new_competition(tmp_path / "pond-fish")
+    with pytest.raises(SystemExit):
+        main(["show", str(folder)])
+    assert f"set MLEBENCH_COMPETITION_PATH={tmp_path} and name it pond-fish" in capsys.readouterr().err
 
 
 def test_new_competition_overwrites_nothing(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from support.waiting import wait_until
 from mlebench.core import memory
 from mlebench.registry import Competition
 from mlebench.run import validator_proxy
-from mlebench.run.machine import share_of_memory
+from mlebench.run.hardware import share_of_memory
 from mlebench.sandbox.base import Task
-from mlebench.validate.checker import CheckLimits
+from mlebench.validate.isolated_check import CheckLimits
 
 GB = 10**9
 
@@ -59,7 +59,7 @@ def test_a_validator_in_a_sandbox_is_told_since_it_cannot_see_control_groups(
     groups: Path, titanic: Competition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _write(groups / "memory.max", f"{6 * GB}\n")
-    monkeypatch.setattr(validator_proxy, "Session", lambda task, _: task)
+    monkeypatch.setattr(validator_proxy, "SupervisorClient", lambda task, _: task)
     with validator_proxy.ValidatorProxy("token", titanic, titanic.public_dir) as validator:
         task = validator._start()
     assert isinstance(task, Task)

@@ -15,16 +15,16 @@ import mlebench
 from mlebench.core import outcomes
 from mlebench.core.outcomes import GRADED, MISSING, RUN_OUTCOMES, STATUSES, UNGRADED_STATUSES
 from mlebench.grade import aggregate_reports
-from mlebench.grade.one import Verdict, ungraded_report, with_verdict
+from mlebench.grade.in_process import Verdict, ungraded_report, with_verdict
 from mlebench.integrity.failures.categories import classify
 from mlebench.integrity.subjects import Subject
 from mlebench.records.run import ENDED, RunRecord
 from mlebench.records.run_groups import Run
 from mlebench.registry import Competition
 from mlebench.report.inputs import Inputs
-from mlebench.report.make import make_standings
+from mlebench.report.standings import make_standings
 from mlebench.scoring import CompetitionReport
-from mlebench.web.facts import result_of
+from mlebench.web.record_values import result_of
 
 SOURCE = Path(mlebench.__file__).parent
 WORDS = {*RUN_OUTCOMES, *STATUSES}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mlebench.bundles.secrets import Secrets
+from mlebench.bundles.secret_scan import SecretScanner
 from mlebench.core.secrets import CERTAIN_NAMES, FORMS, LIKELY_NAMES, hiding
-from mlebench.integrity.secrets import scrubbed
+from mlebench.integrity.scrub import scrubbed
 
 HEX = "0123456789abcdef0123456789abcdef"
 GENUINE = {
@@ -33,7 +33,7 @@ GENUINE = {
 @pytest.mark.parametrize("what", [form.what for form in FORMS])
 def test_what_stops_a_bundle_never_reaches_a_judge(what: str) -> None:
     for key in GENUINE[what]:
-        assert [found.what for found in Secrets({}).find(f"x {key} y".encode())] == [what]
+        assert [found.what for found in SecretScanner({}).find(f"x {key} y".encode())] == [what]
         text, count = scrubbed(f"x {key} y", {})
         assert count == 1
         assert not any(part in text for part in (key, HEX))
@@ -41,7 +41,7 @@ def test_what_stops_a_bundle_never_reaches_a_judge(what: str) -> None:
 
 @pytest.mark.parametrize("text", ["sk-learn-contrib-package", "hf_abcdefghijklmnopqrst", "AIza" + "a" * 31])
 def test_likely_secrets_are_hidden_from_a_judge_and_stop_no_bundle(text: str) -> None:
-    assert Secrets({}).find(text.encode()) == []
+    assert SecretScanner({}).find(text.encode()) == []
     assert scrubbed(text, {}) == ("[secret]", 1)
 
 
@@ -57,7 +57,9 @@ def test_likely_secrets_are_hidden_from_a_judge_and_stop_no_bundle(text: str) ->
 )
 def test_secrets_of_this_host_are_found_however_json_spells_them(spelled: str) -> None:
     environment = {"MY_TOKEN": 'sesame/Open "now"'}
-    assert [found.what for found in Secrets(environment).find(f"x {spelled} y".encode())] == ["the value of $MY_TOKEN"]
+    assert [found.what for found in SecretScanner(environment).find(f"x {spelled} y".encode())] == [
+        "the value of $MY_TOKEN"
+    ]
     assert scrubbed(f"x {spelled} y", environment) == ("x [secret] y", 1)
 
 
@@ -69,7 +71,7 @@ def test_a_text_full_of_backslashes_is_searched_quickly() -> None:
 
 @pytest.mark.parametrize("text", [HEX, f"md5 {HEX}", "task-force", "a key, a token"])
 def test_everyday_words_are_left_alone(text: str) -> None:
-    assert Secrets({}).find(text.encode()) == []
+    assert SecretScanner({}).find(text.encode()) == []
     assert scrubbed(text, {}) == (text, 0)
 
 

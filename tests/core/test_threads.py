@@ -17,7 +17,7 @@ def _threads(_: None) -> int:
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one CPU means one thread anyway")
-@pytest.mark.parametrize("preload", ["mlebench.grade.preload", "mlebench.validate.check"])
+@pytest.mark.parametrize("preload", ["mlebench.grade.preload", "mlebench.validate.format_check"])
 def test_a_process_of_ours_computes_in_one_thread(preload: str) -> None:
     assert call(_threads, None, preload=[preload, "pandas"]) == 1
 

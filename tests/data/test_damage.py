@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from mlebench.core.errors import PrerequisiteError
-from mlebench.data.batch import Outcome, prepare_many
+from mlebench.data.batch import PrepareOutcome, prepare_many
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.kit import Output, Raw, accepts_paths, md5_of, open_raw
@@ -129,7 +129,7 @@ def test_no_damage_looks_like_a_bug(competition_id: str, tmp_path: Path) -> None
         shutil.rmtree(tmp_path / "data", ignore_errors=True)
 
 
-def _prepared(raw: Path, data_dir: Path, id: str = "spaceship-titanic") -> Outcome:
+def _prepared(raw: Path, data_dir: Path, id: str = "spaceship-titanic") -> PrepareOutcome:
     (outcome,) = prepare_many(Registry(data_dir), [id], PathSource(raw), Options(verify=False))
     return outcome
 

@@ -39,7 +39,7 @@ WAYS = [
 SLOWLY = """
 import sys, time
 from mlebench.engine.archives.zip_tree import ZipTree
-from mlebench.engine.output.plan import FolderPlan
+from mlebench.engine.output.folder_plan import FolderPlan
 from mlebench.cli import main
 extract, create = ZipTree.extract, FolderPlan.create
 def slow_extract(self, *arguments):

@@ -140,7 +140,7 @@ def test_tables_that_were_placed_are_read_for_their_md5_once(
     assert {name for name, facts in files.items() if "md5" in facts} == {
         name for name in files if name.endswith(".csv")
     }
-    monkeypatch.setattr("mlebench.engine.reading.md5_of", lambda *_: 1 / 0)
+    monkeypatch.setattr("mlebench.engine.raw_streams.md5_of", lambda *_: 1 / 0)
     files = dict(with_checksums(prepared, files.items()))
     assert _identity(prepared, files) == data_identity(competition)
 

@@ -20,16 +20,16 @@ from click.testing import CliRunner
 from support.folders import contents
 from support.progress import RecordingProgress
 
-import mlebench.engine.output.plan
-import mlebench.engine.reading
+import mlebench.engine.output.folder_plan
+import mlebench.engine.raw_streams
 import mlebench.engine.trees
 from mlebench.core.errors import NotPreparedError, PrerequisiteError
 from mlebench.core.leases import Lease
 from mlebench.data import is_dataset_prepared, pipeline
 from mlebench.data.manifest import recorded_files
 from mlebench.data.pipeline import Options, prepare
-from mlebench.data.sources import LocalSource, PathSource, Source, TwinSource
-from mlebench.engine.output.plan import FolderPlan
+from mlebench.data.sources import LocalSource, PathSource, RawSource, TwinSource
+from mlebench.engine.output.folder_plan import FolderPlan
 from mlebench.engine.progress import SILENT_STAGE, Progress, Stage
 from mlebench.engine.tables import Writable
 from mlebench.grade import grade_csv
@@ -95,7 +95,7 @@ def test_the_manifest_says_how_data_was_made(competition: Competition) -> None:
     for name, facts in listed.items():
         path = competition.paths.prepared / name
         assert facts["size"] == path.stat().st_size
-        assert facts.get("md5") in (None, mlebench.engine.reading.md5_of(path))
+        assert facts.get("md5") in (None, mlebench.engine.raw_streams.md5_of(path))
     assert {name for name, facts in listed.items() if "md5" in facts} >= {
         "private/test.csv",
         "public/train.csv",
@@ -209,7 +209,7 @@ def test_a_full_or_read_only_disk_is_reported_in_one_line(
     def fail(self: object, data: bytes) -> NoReturn:
         raise OSError(code, "no")
 
-    monkeypatch.setattr(mlebench.engine.output.plan._HashingStream, "write", fail)
+    monkeypatch.setattr(mlebench.engine.output.folder_plan._HashingStream, "write", fail)
     with pytest.raises(PrerequisiteError, match=words) as caught:
         prepare(competition, options=Options(verify=False))
     assert len(str(caught.value).splitlines()) == 1
@@ -278,7 +278,7 @@ def test_resuming_does_not_reread_the_whole_archive(
     raw: Path, competition: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = _archive(raw, competition)
-    (tmp_path / "sums.yaml").write_text(yaml.safe_dump({"zip": mlebench.engine.reading.md5_of(archive)}))
+    (tmp_path / "sums.yaml").write_text(yaml.safe_dump({"zip": mlebench.engine.raw_streams.md5_of(archive)}))
     object.__setattr__(competition, "checksums", tmp_path / "sums.yaml")
     object.__setattr__(competition, "sample_score", None)
     first, second = RecordingProgress(), RecordingProgress()
@@ -361,12 +361,12 @@ def test_two_prepares_at_once_take_turns(tmp_path: Path) -> None:
 
 
 def test_an_overtaken_process_publishes_nothing(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stage_slowly(competition: Competition, source: Source, options: Options, watch: Progress) -> None:
+    def stage_slowly(competition: Competition, source: RawSource, options: Options, watch: Progress) -> None:
         stage_all(competition, source, options, watch)
         assert Lease(competition.paths.lock, 2).create()  # another host, which thought this one dead
 
-    stage_all = pipeline._stage_all
-    monkeypatch.setattr(pipeline, "_stage_all", stage_slowly)
+    stage_all = pipeline._fetch_and_stage
+    monkeypatch.setattr(pipeline, "_fetch_and_stage", stage_slowly)
     with pytest.raises(PrerequisiteError, match="another has taken over"):
         prepare(competition, TwinSource())
     assert not competition.paths.prepared.exists()

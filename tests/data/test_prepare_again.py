@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from support.folders import contents
 
-import mlebench.engine.output.plan
+import mlebench.engine.output.folder_plan
 from mlebench.cli.prepare import command as prepare_command
 from mlebench.cli.verify import command as verify_command
 from mlebench.core.errors import NotPreparedError, PrerequisiteError
@@ -56,7 +56,7 @@ def test_a_failed_forced_prepare_leaves_the_data_unchanged(
 
     rename = Path.rename
     if stage == "create":
-        monkeypatch.setattr(mlebench.engine.output.plan.FolderPlan, "create", fail)
+        monkeypatch.setattr(mlebench.engine.output.folder_plan.FolderPlan, "create", fail)
     else:
         staging = competition.paths.staging
         monkeypatch.setattr(Path, "rename", lambda path, to: fail(path) if path == staging else rename(path, to))
@@ -80,14 +80,14 @@ def test_data_that_a_run_uses_is_not_replaced(competition: Competition, tmp_path
 def test_data_that_a_run_began_to_use_meanwhile_is_not_replaced(
     competition: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create = mlebench.engine.output.plan.FolderPlan.create
+    create = mlebench.engine.output.folder_plan.FolderPlan.create
 
-    def begin_a_run(self: mlebench.engine.output.plan.FolderPlan, name: str) -> object:
+    def begin_a_run(self: mlebench.engine.output.folder_plan.FolderPlan, name: str) -> object:
         mark_open(competition, tmp_path, "token")
         return create(self, name)
 
     before = competition.paths.manifest.stat().st_ino
-    monkeypatch.setattr(mlebench.engine.output.plan.FolderPlan, "create", begin_a_run)
+    monkeypatch.setattr(mlebench.engine.output.folder_plan.FolderPlan, "create", begin_a_run)
     with pytest.raises(PrerequisiteError, match="has to wait"):
         prepare(competition, TwinSource(seed=3), FORCE)
     assert competition.paths.manifest.stat().st_ino == before
@@ -177,7 +177,8 @@ def test_advice_fits_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             require_prepared(registry.get_competition(id))
         return str(told.value)
 
-    assert advice(Registry()).endswith(f"Run `mlebench prepare -c {ID}` first.")
+    make_one = f"Without Kaggle's data, try a twin: `mlebench prepare -c {ID} --twin`."
+    assert advice(Registry()).endswith(f"Run `mlebench prepare -c {ID}` first. {make_one}")
     twins = tmp_path / "cache" / "mle-bench" / "twins"
     prepare(Registry(twins).get_competition(ID), TwinSource())
     there = f"A twin of it is in {twins}: `--data-dir {twins}`."

@@ -17,7 +17,7 @@ from support.folders import contents
 from mlebench.data.pipeline import Options, prepare
 from mlebench.data.sources import PathSource, TwinSource
 from mlebench.data.state import data_identity, preparation_fault, read_manifest_head
-from mlebench.engine.reading import md5_of
+from mlebench.engine.raw_streams import md5_of
 from mlebench.records.data import DataSource
 from mlebench.registry import Registry
 
@@ -36,11 +36,11 @@ kaggle_env._env_to_endpoint.update(dict.fromkeys(kaggle_env._env_to_endpoint, ur
 import mlebench.data.kaggle as kaggle
 import mlebench.data.pipeline as pipeline
 import mlebench.engine.archives.zip_tree as archives
-import mlebench.engine.reading as reading
+import mlebench.engine.raw_streams as reading
 from mlebench.engine.progress import Progress
-import mlebench.kit.files as files
-from mlebench.kit.files import Raw
-from mlebench.engine.output.plan import FolderPlan
+import mlebench.kit.raw as files
+from mlebench.kit.raw import Raw
+from mlebench.engine.output.folder_plan import FolderPlan
 from mlebench.registry import Registry
 
 kaggle.CHUNK = 1 << 14

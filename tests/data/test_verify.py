@@ -128,10 +128,13 @@ def test_data_replaced_during_verification_gets_no_verdict(
 ) -> None:
     look = verification._Comparison.differences
 
-    def replaced_meanwhile(self: verification._Comparison, processes: int) -> list[verification.Difference]:
+    def replaced_meanwhile(self: verification._Comparison, processes: int) -> list[verification.FileDifference]:
         manifest = json.loads(competition.paths.manifest.read_text())
         competition.paths.manifest.write_text(json.dumps(manifest | {"prepared_at": "later"}))
-        return [*look(self, processes), verification.Difference("public/train.csv", "does not have the md5 on record")]
+        return [
+            *look(self, processes),
+            verification.FileDifference("public/train.csv", "does not have the md5 on record"),
+        ]
 
     monkeypatch.setattr(verification._Comparison, "differences", replaced_meanwhile)
     with pytest.raises(PrerequisiteError, match="prepared again in the meantime"):
@@ -318,7 +321,7 @@ def test_a_failing_disk_is_reported_with_the_file(competition: Competition, monk
     def fail(*_: object) -> str:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr("mlebench.engine.reading.md5_of", fail)
+    monkeypatch.setattr("mlebench.engine.raw_streams.md5_of", fail)
     assert dict(verify(competition))["private/answers.csv"] == "cannot be read (Input/output error)"
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mlebench.core.errors import PrerequisiteError
 from mlebench.engine.records import bson as ours
 from mlebench.engine.records.bson import BsonSource, encode_document
-from mlebench.engine.records.source import write_records_in_one_pass
+from mlebench.engine.records.record_source import write_records_in_one_pass
 from mlebench.kit import Output, Table, open_raw, split_rows
 from mlebench.kit.outputs import finish
 
@@ -82,7 +82,7 @@ def test_fields_have_the_values_that_were_written(records: list[dict[str, Any]])
 
 
 def test_columns_too_large_to_keep_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlebench.engine.records.source.COLLECT_BYTES", 30)
+    monkeypatch.setattr("mlebench.engine.records.record_source.COLLECT_BYTES", 30)
     table = _records(b"".join(bson.encode({"_id": number, "category": -number}) for number in range(20)))
     assert table["_id"].tolist() == list(range(20))
     assert table.take([7, 3])["category"].tolist() == [-7, -3]

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.engine.progress import SILENT_STAGE
-from mlebench.engine.records import source
+from mlebench.engine.records import record_source
 from mlebench.engine.records.jsonlines import JsonLinesSource, RecordFormat
-from mlebench.engine.records.source import write_records_in_one_pass
-from mlebench.engine.tables import STREAM_BYTES, Target
+from mlebench.engine.records.record_source import write_records_in_one_pass
+from mlebench.engine.tables import STREAM_BYTES, TableOutput
 from mlebench.kit import Table, split_rows
 
 pytestmark = pytest.mark.bytes
@@ -259,7 +259,7 @@ def test_rows_in_any_order(
     order = np.random.RandomState(seed).permutation(count)
     table = _records(content, chunk_lines, large=large)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "PRINTED_BYTES", printed_bytes)
+        patch.setattr(record_source, "PRINTED_BYTES", printed_bytes)
         written = _written([table.take(order), table.assign(id=[*range(count)])], tmp_path_factory.mktemp("scratch"))
     renumbered = _by_pandas(content, None, lambda frame: frame.assign(id=range(count)))
     assert written == [b"".join(lines[row] for row in order), renumbered]
@@ -315,7 +315,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, place: int) -> None:
     table = _records(b"".join(lines), 2, large=True)
     table.source.label = "raw/lines.jsonl"
     with pytest.raises(PrerequisiteError, match=r"raw/lines.jsonl cannot be read .*; get the complete data again"):
-        table.source.write([Target(table, RecordFormat(), io.BytesIO())], tmp_path, SILENT_STAGE)
+        table.source.write([TableOutput(table, RecordFormat(), io.BytesIO())], tmp_path, SILENT_STAGE)
 
 
 @pytest.mark.parametrize("chunk_lines", [None, 2])

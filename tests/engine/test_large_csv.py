@@ -14,11 +14,10 @@ from support.pandas_csv import pandas_prints
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
-from mlebench.engine.csv import blocks, scan
-from mlebench.engine.csv import source as csv_source
-from mlebench.engine.csv.one_pass import TableTarget, write_in_one_pass
-from mlebench.engine.csv.source import CsvSource
-from mlebench.engine.frames import read_frame
+from mlebench.engine.csv import blocks, csv_source, scan
+from mlebench.engine.csv.csv_source import CsvSource
+from mlebench.engine.csv.one_pass import RowDestination, write_in_one_pass
+from mlebench.engine.frames import NA_TOKENS, read_frame
 from mlebench.kit import Table, renumber, split_groups, split_rows
 from mlebench.registry import Registry
 
@@ -115,7 +114,9 @@ def _streamed(table: Table, scratch: Path, *, nonnumeric: bool = False, style: s
     if source.survey is None:
         return None
     stream = io.BytesIO()
-    write_in_one_pass(source.open, source.survey, source.sep, [TableTarget(table, stream, nonnumeric, style)], scratch)
+    write_in_one_pass(
+        source.open, source.survey, source.sep, [RowDestination(table, stream, nonnumeric, style)], scratch
+    )
     return stream.getvalue()
 
 
@@ -241,7 +242,7 @@ def test_every_twin_is_prepared_to_the_same_bytes_in_blocks(
     monkeypatch.setattr("mlebench.engine.row_order.BUCKET_BYTES", 10_000)
     written, prepared = [], []
     monkeypatch.setattr(
-        "mlebench.engine.csv.source.write_in_one_pass", lambda *given: written.append(write_in_one_pass(*given))
+        "mlebench.engine.csv.csv_source.write_in_one_pass", lambda *given: written.append(write_in_one_pass(*given))
     )
     for stream_bytes in (1 << 30, 0):
         monkeypatch.setattr(csv_source, "STREAM_BYTES", stream_bytes)
@@ -344,6 +345,27 @@ def test_text_columns_stay_text_on_request(tmp_path: Path) -> None:
     table = Table.from_source(_source(content, dtype={"id": str}))
     assert table["id"].tolist() == ["007", "008"]
     assert _streamed(table, tmp_path) == content
+    content = b"id,x\nNA,1\n,2\n"
+    table = Table.from_source(_source(content, text=["id"]))
+    assert table["id"].tolist() == ["NA", ""]
+    assert _streamed(table, tmp_path) == content
+
+
+@pytest.mark.usefixtures("_repeating")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(content=csv_files())
+@example(b"c0,c1\nNA,NA\nnull,1\n,2\n007,\n")
+def test_words_of_a_text_column_are_no_gaps(tmp_path: Path, content: bytes) -> None:
+    gaps = {name: [*NA_TOKENS] for name in pd.read_csv(io.BytesIO(content), nrows=0) if name != "c0"}
+    plain = _plain(content, dtype={"c0": str}, keep_default_na=False, na_values=gaps)
+    source = _source(content, text=["c0"])
+    table, rows = Table.from_source(source), np.random.RandomState(0).permutation(len(plain))
+    for change in (lambda t: t, lambda t: t.take(rows), lambda t: t.assign(more="a")):
+        for nonnumeric in (False, True):
+            ours = _streamed(change(table), tmp_path, nonnumeric=nonnumeric)
+            assert ours is None or ours == _by_pandas(change(plain), nonnumeric=nonnumeric)
+    for name in plain.columns:
+        assert pd.Series(source.values(name), dtype=object).equals(pd.Series(plain[name], dtype=object)), name
 
 
 def test_a_file_is_read_twice_when_it_is_split_and_written(tmp_path: Path) -> None:
@@ -360,7 +382,11 @@ def test_a_file_is_read_twice_when_it_is_split_and_written(tmp_path: Path) -> No
     train, test = split_rows(Table.from_source(source), test_size=0.1, seed=0)
     assert source.survey is not None
     streams = [io.BytesIO() for _ in range(3)]
-    targets = [TableTarget(train, streams[0]), TableTarget(test, streams[1]), TableTarget(test.drop("x"), streams[2])]
+    targets = [
+        RowDestination(train, streams[0]),
+        RowDestination(test, streams[1]),
+        RowDestination(test.drop("x"), streams[2]),
+    ]
     write_in_one_pass(source.open, source.survey, ",", targets, tmp_path)
     assert len(opened) == 2
     assert sum(stream.getvalue().count(b"\n") for stream in streams[:2]) == 5002

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from support.progress import RecordingProgress
 
 from mlebench.data.manifest import with_checksums
-from mlebench.engine import parquet, progress, reading, row_order, tables
+from mlebench.engine import parquet, progress, raw_streams, row_order, tables
 from mlebench.engine.archives import read_7z, zip_tree
 from mlebench.engine.csv import blocks
 from mlebench.engine.output import placements
-from mlebench.engine.output.plan import SAMPLED, Sizes
+from mlebench.engine.output.folder_plan import SAMPLED, Sizes
 from mlebench.engine.records import jsonlines
 from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile
 from mlebench.kit import Output, Raw, Table, open_raw
@@ -104,7 +104,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     frame.to_json(tmp_path / "raw/t.jsonl", orient="records", lines=True)
     monkeypatch.setattr(parquet, "GROUP_ROWS", 100)
     monkeypatch.setattr(parquet, "WATCHED_BYTES", 0)
-    monkeypatch.setattr("mlebench.engine.csv.source.STREAM_BYTES", 0)
+    monkeypatch.setattr("mlebench.engine.csv.csv_source.STREAM_BYTES", 0)
     monkeypatch.setattr(tables, "STREAM_BYTES", 0)
     monkeypatch.setattr(jsonlines, "STREAM_BYTES", 0)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 2000)
@@ -158,9 +158,9 @@ def test_writing_columns_from_memory_reports_progress(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("placed", [False, True])
 def test_checking_results_reports_progress(rows: Path, placed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parquet that was written, and tables that were placed."""
-    monkeypatch.setattr(reading, "WATCHED_BYTES", 1)
+    monkeypatch.setattr(raw_streams, "WATCHED_BYTES", 1)
     monkeypatch.setattr(parquet, "HASHED_ROWS", 100)
-    monkeypatch.setattr(reading, "COPY_BYTES", 1000)
+    monkeypatch.setattr(raw_streams, "COPY_BYTES", 1000)
 
     def prepare(raw: Raw, public: Output, private: Output) -> None:
         if placed:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mlebench.engine.csv import source as csv_source
+from mlebench.engine.csv import csv_source
 from mlebench.kit import Output, Raw, Table, md5_of, split_rows
 from mlebench.kit.outputs import run_prepare
 from mlebench.kit.twins import TwinFolder, csv_bytes

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.pandas_csv import pandas_prints
 
 from mlebench.core.errors import RawDataError
-from mlebench.engine.csv.source import CsvSource
+from mlebench.engine.csv.csv_source import CsvSource
 from mlebench.kit import Table, is_in, join_text, one_hot, read_frame, renumber, unique, values_of
 
 pytestmark = pytest.mark.bytes

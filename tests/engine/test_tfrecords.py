@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench.engine.records.tfrecords import masked_checksum, tfrecord_bytes, tfrecord_values, tfrecords
+from mlebench.core.errors import RawDataError
+from mlebench.engine.records.tfrecords import (
+    masked_checksum,
+    select_tfrecords,
+    tfrecord_bytes,
+    tfrecord_values,
+    tfrecords,
+)
 from mlebench.kit import open_raw
 
 pytestmark = pytest.mark.bytes
@@ -128,3 +135,31 @@ def test_raw_files_give_the_text_of_a_feature(tmp_path: Path) -> None:
     (tmp_path / "a.tfrec").write_bytes(tfrecord_bytes([{"id": "é".encode()}, {"id": b"2"}]))
     with open_raw(tmp_path) as raw:
         assert raw.tfrecord_values("a.tfrec", "id") == ["é", "2"]
+
+
+@given(st.lists(st.tuples(st.booleans(), st.binary(), st.integers(0, 300)), max_size=6))
+def test_selected_records_have_the_kept_features_and_no_others(pictures: list[tuple[bool, bytes, int]]) -> None:
+    examples: list[dict[str, bytes | int | float]] = [
+        {"image": image, "id": str(number).encode(), "target": target, "age": 0.5}
+        for number, (_, image, target) in enumerate(pictures)
+    ]
+    content = io.BytesIO(tfrecord_bytes(examples))
+    wanted = [example for example, (chosen, _, _) in zip(examples, pictures, strict=True) if chosen]
+    ids = {str(number).encode() for number, (chosen, _, _) in enumerate(pictures) if chosen}
+    assert b"".join(select_tfrecords(content, "id", ids)) == tfrecord_bytes(wanted)
+    content.seek(0)
+    reduced = [{"image": example["image"], "id": example["id"]} for example in wanted]
+    assert b"".join(select_tfrecords(content, "id", ids, ["id", "image", "width"])) == tfrecord_bytes(reduced)
+
+
+def test_nothing_outside_the_features_stays_in_a_reduced_record() -> None:
+    hidden = _field(9, b"melanoma")
+    record = hidden + _example(id=_bytes_feature(b"x"), target=_int_feature(1)) + hidden
+    (reduced,) = select_tfrecords(io.BytesIO(_framed(record)), "id", {b"x"}, ["id"])
+    assert list(tfrecords(io.BytesIO(reduced))) == [_example(id=_bytes_feature(b"x"))]
+
+
+def test_a_damaged_file_is_named_while_its_records_are_selected(tmp_path: Path) -> None:
+    (tmp_path / "a.tfrec").write_bytes(tfrecord_bytes([{"id": b"1"}, {"id": b"2"}])[:-1])
+    with open_raw(tmp_path) as raw, pytest.raises(RawDataError, match=r"a\.tfrec cannot be read .*in the middle"):
+        list(raw.select_tfrecords("a.tfrec", "id", ["2"]))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench.contract.fingerprints import members_of
+from mlebench.contract.file_hashes import members_of
 from mlebench.kit import Output, open_raw, public_sample_bytes, split_rows
 from mlebench.kit.outputs import finish
 from mlebench.kit.twins import seven_zip_bytes

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from support.endpoints import QUICK, Endpoint, Front, NewFront, access_to, endpoint, front_of
 
-from mlebench.gateway.upstream import Timing
+from mlebench.gateway.upstream import Timeouts
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def front(server: Endpoint, tmp_path: Path) -> Iterator[NewFront]:
     """Makes a gateway in front of it; options are those of planning."""
     with ExitStack() as stack:
 
-        def make(timing: Timing = QUICK, seconds: float = 100, **options: Any) -> Front:
+        def make(timing: Timeouts = QUICK, seconds: float = 100, **options: Any) -> Front:
             return stack.enter_context(front_of(access_to(server, **options), tmp_path, timing, seconds))
 
         yield make

@@ -8,7 +8,7 @@ import pytest
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.gateway.access import Budget, ModelAccess, plan_access, upstream_url
-from mlebench.gateway.prices import Price, Tokens, find_price, read_prices
+from mlebench.gateway.prices import Price, TokenUsage, find_price, read_prices
 from mlebench.gateway.proxy import refuse_other_secrets
 
 PRICES = read_prices()
@@ -23,12 +23,12 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_hand_worked_costs() -> None:
     price = Price(input=3, output=15, cached=0.3, cache_write=3.75, cache_write_long=6)
     million = 1_000_000
-    assert price.cost(Tokens(million, 0, 0)) == 3
-    assert price.cost(Tokens(million, million, 0)) == pytest.approx(0.3)
-    assert price.cost(Tokens(million, 200_000, 100_000)) == pytest.approx(2.4 + 0.06 + 1.5)
-    assert price.cost(Tokens(million, 0, 0, None, million)) == pytest.approx(3.75)
-    assert price.cost(Tokens(million, 0, 0, None, million, million)) == 6
-    assert Price(input=2, output=8).cost(Tokens(million, 500_000, 0)) == 2, "no price of its own: as other input"
+    assert price.cost(TokenUsage(million, 0, 0)) == 3
+    assert price.cost(TokenUsage(million, million, 0)) == pytest.approx(0.3)
+    assert price.cost(TokenUsage(million, 200_000, 100_000)) == pytest.approx(2.4 + 0.06 + 1.5)
+    assert price.cost(TokenUsage(million, 0, 0, None, million)) == pytest.approx(3.75)
+    assert price.cost(TokenUsage(million, 0, 0, None, million, million)) == 6
+    assert Price(input=2, output=8).cost(TokenUsage(million, 500_000, 0)) == 2, "no price of its own: as other input"
 
 
 def test_prices_of_versions_are_those_of_the_model() -> None:

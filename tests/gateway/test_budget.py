@@ -21,10 +21,10 @@ from support.endpoints import KEY, PRICE, QUICK, TOKEN, Call, Endpoint, Front, N
 from support.waiting import wait_until
 
 from mlebench.gateway.access import Budget, ModelAccess
-from mlebench.gateway.accounting import MOST_NAMES, Ended, Ledger, Reservation
-from mlebench.gateway.estimate import Need, estimated_input, need_of
-from mlebench.gateway.policy import RefusedError, check
-from mlebench.gateway.prices import Price, Tokens
+from mlebench.gateway.accounting import MOST_NAMES, CallLedger, FinishedCall, Reservation
+from mlebench.gateway.estimate import CallEstimate, estimate_call, estimated_input
+from mlebench.gateway.policy import RequestRefusedError, check
+from mlebench.gateway.prices import Price, TokenUsage
 from mlebench.gateway.upstream import Exchange, Upstream
 from mlebench.records.usage import read_usage
 
@@ -153,20 +153,20 @@ def test_reserved_and_spent_together_stay_within(items: list[Any], budget: str) 
     access = ModelAccess("openai", "http://x", ("m",), budget=Budget.parse(budget), prices={"m": PRICE})
 
     async def play() -> None:
-        ledger = Ledger(access, Path("/nowhere"))
+        ledger = CallLedger(access, Path("/nowhere"))
         limit = access.budget.amount + 1e-9 if access.budget else 0
 
         async def one(input: int, asked: int | None, answers: int, share: float, end: str) -> None:
             try:
-                reserved = await ledger.reserve(Need("m", input, asked, answers))
-            except RefusedError:
+                reserved = await ledger.reserve(CallEstimate("m", input, asked, answers))
+            except RequestRefusedError:
                 return
             assert ledger.spent + ledger.reserved <= limit
             for _ in range(int(share * 5)):
                 await asyncio.sleep(0)
             most = (reserved.output or asked or 0) * answers
-            tokens = Tokens(input, 0, int(most * share)) if end == "known" else Tokens()
-            ledger.settle(reserved, Ended("m", tokens, 0.0, is_answered=end != "failed"))
+            tokens = TokenUsage(input, 0, int(most * share)) if end == "known" else TokenUsage()
+            ledger.settle(reserved, FinishedCall("m", tokens, 0.0, is_answered=end != "failed"))
             assert ledger.spent + ledger.reserved <= limit
 
         await asyncio.wait_for(asyncio.gather(*(one(*item) for item in items)), 120)
@@ -272,7 +272,7 @@ def test_cache_prices_count_only_where_the_request_asks_for_them(path: str, mark
     parts = [{"type": "text", "text": "a", **mark}, {"type": "text", "text": "b"}]
     for body in ({"messages": [{"role": "user", "content": parts}]}, {"tools": [{"type": "function", **mark}]}, mark):
         if path == "/v1/chat/completions" or "tools" not in body:
-            assert OPUS.dearest_input(need_of(path, check(path, {"model": "m", **body}, access)).cache) == price
+            assert OPUS.dearest_input(estimate_call(path, check(path, {"model": "m", **body}, access)).cache) == price
 
 
 def test_a_limit_is_lowered_to_what_is_left(server: Endpoint, front: NewFront) -> None:
@@ -307,10 +307,10 @@ def test_text_with_more_tokens_than_estimated_is_reserved_for_once_that_is_known
 
     async def play() -> tuple[float, float]:
         access = ModelAccess("openai", "http://x", ("m",), budget=Budget(1e6, "tokens"))
-        ledger = Ledger(access, Path("/nowhere"))
-        before = await ledger.reserve(Need("m", 2000, 10))
-        ledger.settle(before, Ended("m", Tokens(6000, 0, 10), 0.0, is_answered=True))
-        return before.amount, (await ledger.reserve(Need("m", 2000, 10))).amount
+        ledger = CallLedger(access, Path("/nowhere"))
+        before = await ledger.reserve(CallEstimate("m", 2000, 10))
+        ledger.settle(before, FinishedCall("m", TokenUsage(6000, 0, 10), 0.0, is_answered=True))
+        return before.amount, (await ledger.reserve(CallEstimate("m", 2000, 10))).amount
 
     assert asyncio.run(play()) == (2010, 6010)
 
@@ -361,14 +361,14 @@ def test_calls_that_the_agent_drops_before_the_answer_are_charged(
 
 def test_a_call_dropped_while_it_waits_for_another_costs_nothing() -> None:
     async def play() -> None:
-        ledger = Ledger(ModelAccess("openai", "http://x", ("m",), budget=Budget(1500, "tokens")), Path("/nowhere"))
-        first = await ledger.reserve(Need("m", 10, 1000))
-        second = asyncio.create_task(ledger.reserve(Need("m", 10, 1000)))
+        ledger = CallLedger(ModelAccess("openai", "http://x", ("m",), budget=Budget(1500, "tokens")), Path("/nowhere"))
+        first = await ledger.reserve(CallEstimate("m", 10, 1000))
+        second = asyncio.create_task(ledger.reserve(CallEstimate("m", 10, 1000)))
         await asyncio.sleep(0)
         second.cancel()
         await asyncio.wait({second})
         assert ledger.reserved == first.amount
-        ledger.settle(first, Ended("m", Tokens(10, 0, 10), 0.0, is_answered=True))
+        ledger.settle(first, FinishedCall("m", TokenUsage(10, 0, 10), 0.0, is_answered=True))
         assert (ledger.reserved, ledger.spent) == (0, 20)
 
     asyncio.run(play())
@@ -461,10 +461,10 @@ def test_no_pattern_of_hanging_up_gets_more_than_the_budget(server: Endpoint, fr
 def test_an_agent_cannot_make_a_budget_too_small(tmp_path: Path) -> None:
     """Its own huge request is refused, but that is not a model that it could not call."""
     access = ModelAccess("openai", "http://x", ("m",), budget=Budget.parse("500000tokens"), prices={"m": PRICE})
-    assert not Ledger(access, tmp_path / "use.json").is_too_small_for(Need("m", 5_000_000, 100, 1))
+    assert not CallLedger(access, tmp_path / "use.json").is_too_small_for(CallEstimate("m", 5_000_000, 100, 1))
     small = ModelAccess("openai", "http://x", ("m",), budget=Budget.parse("100tokens"), prices={"m": PRICE})
-    assert Ledger(small, tmp_path / "use.json").is_too_small_for(Need("m", 5_000, 100, 1))
-    assert not Ledger(small, tmp_path / "use.json").is_too_small_for(Need("m", 5_000_000, 100, 1))
+    assert CallLedger(small, tmp_path / "use.json").is_too_small_for(CallEstimate("m", 5_000, 100, 1))
+    assert not CallLedger(small, tmp_path / "use.json").is_too_small_for(CallEstimate("m", 5_000_000, 100, 1))
 
 
 def _full(*_: object) -> None:
@@ -472,7 +472,7 @@ def _full(*_: object) -> None:
 
 
 def test_counts_that_a_full_disk_refused_are_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger = Ledger(ModelAccess("openai", "http://x", ("m",), prices={"m": PRICE}), tmp_path / "use.json")
+    ledger = CallLedger(ModelAccess("openai", "http://x", ("m",), prices={"m": PRICE}), tmp_path / "use.json")
     with monkeypatch.context() as patch:
         patch.setattr("mlebench.core.files.write_whole", _full)
         ledger.write()
@@ -486,12 +486,12 @@ def test_a_disk_that_fills_up_during_a_run_still_takes_its_counts(
 ) -> None:
     """Otherwise the record would say that nothing was spent."""
     access = ModelAccess("openai", "http://x", ("m",), budget=Budget(5e5, "tokens"), prices={"m": PRICE})
-    ledger = Ledger(access, tmp_path / "model.json")
+    ledger = CallLedger(access, tmp_path / "model.json")
     ledger.write()
     size = (tmp_path / "model.json").stat().st_size
     monkeypatch.setattr("mlebench.core.files.write_whole", _full)
     for _ in range(3):
-        ledger.settle(Reservation(0.0), Ended("m", Tokens(100, 0, 10, 0), 1.0, is_answered=True))
+        ledger.settle(Reservation(0.0), FinishedCall("m", TokenUsage(100, 0, 10, 0), 1.0, is_answered=True))
     ledger.remove([f"field-{number}" for number in range(MOST_NAMES)])
     ledger.write()
     usage = read_usage(tmp_path)

@@ -12,7 +12,7 @@ import pytest
 from support.endpoints import TOKEN, Call, Endpoint, NewFront, access_to, chunk, delta, say_hello
 from support.waiting import wait_until
 
-from mlebench.gateway.capacity import BYTE, FullError, Memory, Turns
+from mlebench.gateway.capacity import BYTE, CallQueue, MemoryPool, OverloadedError
 from mlebench.gateway.proxy import GatewayProxy
 
 CHAT = "/v1/chat/completions"
@@ -67,7 +67,7 @@ def test_several_large_requests_at_once_stay_within_a_bound(server: Endpoint, pr
 
 
 def small(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    monkeypatch.setattr("mlebench.gateway.server.Memory", lambda: Memory(most))
+    monkeypatch.setattr("mlebench.gateway.server.MemoryPool", lambda: MemoryPool(most))
 
 
 def test_requests_that_are_still_arriving_count(front: NewFront, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def hanging(server: Endpoint) -> Iterator[Endpoint]:
 def test_calls_wait_for_their_turn_and_too_many_are_refused(
     hanging: Endpoint, front: NewFront, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mlebench.gateway.upstream.Turns", lambda: Turns(2, 1))
+    monkeypatch.setattr("mlebench.gateway.upstream.CallQueue", lambda: CallQueue(2, 1))
     gate = front()
     with ThreadPoolExecutor(6) as threads:
         posts = [threads.submit(gate.post) for _ in range(6)]
@@ -136,7 +136,7 @@ def test_calls_wait_for_their_turn_and_too_many_are_refused(
 
 
 def test_an_endpoint_that_is_overrun_gets_fewer_calls_at_once() -> None:
-    async def at_once(turns: Turns) -> int:
+    async def at_once(turns: CallQueue) -> int:
         most = running = 0
 
         async def call() -> None:
@@ -151,7 +151,7 @@ def test_an_endpoint_that_is_overrun_gets_fewer_calls_at_once() -> None:
         return most
 
     async def try_it() -> list[int]:
-        turns, counts = Turns(8), []
+        turns, counts = CallQueue(8), []
         for changes in ([], [turns.refused], [turns.refused] * 9, [turns.answered] * 2, [turns.answered] * 99):
             for change in changes:
                 change()
@@ -163,11 +163,11 @@ def test_an_endpoint_that_is_overrun_gets_fewer_calls_at_once() -> None:
 
 def test_a_call_that_is_given_up_while_it_waits_leaves_its_place() -> None:
     async def try_it() -> None:
-        turns = Turns(1, 1)
+        turns = CallQueue(1, 1)
         async with turns.turn():
             waiting = asyncio.create_task(turns.turn().__aenter__())
             await asyncio.sleep(0)
-            with pytest.raises(FullError):
+            with pytest.raises(OverloadedError):
                 await turns.turn().__aenter__()
             waiting.cancel()
             await asyncio.wait([waiting])

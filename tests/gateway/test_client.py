@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlebench.core.errors import PrerequisiteError
-from mlebench.gateway.client import Client, SilentError
-from mlebench.gateway.wire import GarbageError
+from mlebench.gateway.client import Client, IdleTimeoutError
+from mlebench.gateway.wire import MalformedResponseError
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
@@ -113,7 +113,7 @@ def test_any_body_in_any_framing_and_splitting(pieces: list[bytes], framing: str
     ],
 )
 def test_anything_but_http_is_garbage(data: bytes) -> None:
-    with pytest.raises(GarbageError):
+    with pytest.raises(MalformedResponseError):
         answered(data)
 
 
@@ -123,7 +123,7 @@ def test_anything_but_http_is_garbage(data: bytes) -> None:
 def test_a_truncated_answer_does_not_count(data: bytes) -> None:
     with pytest.raises(ConnectionError):
         answered(data)
-    with pytest.raises(SilentError):
+    with pytest.raises(IdleTimeoutError):
         answered(data, idle=0.2)
 
 
@@ -145,7 +145,7 @@ def test_a_key_is_in_no_exception_and_no_log(value: str, data: bytes, caplog: py
                 assert "SECRET" not in repr(vars(client))
                 await client.close()
 
-    with caplog.at_level(logging.DEBUG), pytest.raises((ConnectionError, GarbageError)) as failure:
+    with caplog.at_level(logging.DEBUG), pytest.raises((ConnectionError, MalformedResponseError)) as failure:
         asyncio.run(ask())
     assert caplog.records
     assert "SECRET" not in "".join(traceback.format_exception(failure.value)) + caplog.text

@@ -10,9 +10,9 @@ from support.endpoints import PRICE, TOKEN, Endpoint, Front, NewFront
 
 from mlebench.gateway import policy
 from mlebench.gateway.access import Budget, ModelAccess
-from mlebench.gateway.estimate import need_of
+from mlebench.gateway.estimate import estimate_call
 from mlebench.gateway.fields import KNOWN, opening
-from mlebench.gateway.policy import RefusedError
+from mlebench.gateway.policy import RequestRefusedError
 from mlebench.gateway.wire import OUTPUT_LIMITS
 
 CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
@@ -430,10 +430,10 @@ def test_no_value_of_any_field_makes_the_check_fail(path: str) -> None:
         for value in VALUES:
             holder = {"type": value, "content": value, "tools": value, "source": value, "data": value}
             for item in (value, holder, [holder]):
-                with contextlib.suppress(RefusedError):
+                with contextlib.suppress(RequestRefusedError):
                     checked = policy.check(path, {"model": "m", name: item}, access)
                     if path in OUTPUT_LIMITS:
-                        assert need_of(path, checked).input > 0
+                        assert estimate_call(path, checked).input > 0
                         json.dumps(policy.as_sent(path, checked.body, 5))
 
 

@@ -26,15 +26,16 @@ from mlebench.cli.live import print_runs
 from mlebench.integrity.failures.categories import classify
 from mlebench.integrity.subjects import of_run
 from mlebench.records.run_groups import Group, Run
-from mlebench.records.timeline import story
+from mlebench.records.timeline import read_timeline
 from mlebench.registry import Competition, Registry
 from mlebench.report.competition_lookup import CompetitionLookup
 from mlebench.report.inputs import Inputs
-from mlebench.report.make import make_standings
-from mlebench.run.execute import FINAL, execute
+from mlebench.report.standings import make_standings
+from mlebench.run.execute import execute
 from mlebench.run.regrade import grade_group
+from mlebench.run.retry_rules import FINAL
 from mlebench.sandbox import sandbox_named
-from mlebench.web.history import timeline
+from mlebench.web.history import KeptSubmission, timeline
 
 CALL = """
 import json, os, sys, urllib.error, urllib.request
@@ -240,14 +241,11 @@ def test_submissions_and_calls_in_a_story_share_one_clock(
     group = plan_group(titanic, tmp_path / "runs", agent_command=program, model=access_to(server))
     assert execute(only(group).paths.root) == FINAL
     run = only(group)
-    kinds = [event.kind for event in story(run).events]
+    kinds = [event.kind for event in read_timeline(run).events]
     assert kinds == ["start", "call", "submission", "end"]
-    events = timeline(run, [{"seconds": 0.0}])["events"]
-    assert [event["kind"] for event in events][1:4] == ["started", "started", "kept"], "the attempt, then the agent"
-    assert (
-        timeline(run, [{"seconds": 0.0}])["kept"][0] - datetime.fromisoformat(run.record.started_at or "").timestamp()
-        > 2
-    )
+    view = timeline(run, [KeptSubmission(seconds=0.0, size=None)])
+    assert [event.kind for event in view.events][1:4] == ["started", "started", "kept"], "the attempt, then the agent"
+    assert view.kept[0] - datetime.fromisoformat(run.record.started_at or "").timestamp() > 2
 
 
 def test_allowed_tools_are_recorded(go: Runner) -> None:

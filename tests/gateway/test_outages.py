@@ -34,7 +34,7 @@ from mlebench.gateway.capacity import FLOOD, LARGE
 from mlebench.gateway.outage import Outage
 from mlebench.gateway.probe import OUTPUT, probe
 from mlebench.run.model_usage import require_model, with_outage
-from mlebench.sandbox.session import Outcome
+from mlebench.sandbox.session import TaskOutcome
 
 CHAT, COMPLETIONS, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages"
 Behaviour = Callable[[Call], None]
@@ -183,7 +183,7 @@ def ended_with(gate: Front, server: Endpoint) -> str:
     gate.gateway.write()
     (gate.folder / "use.json").rename(usage_file(gate.folder))
     record = SimpleNamespace(model=access_to(server, ("m",)).facts())
-    return with_outage(Outcome("finished", None, 0, 1.0), cast("Any", record), gate.folder).ended
+    return with_outage(TaskOutcome("finished", None, 0, 1.0), cast("Any", record), gate.folder).ended
 
 
 @pytest.mark.parametrize(

@@ -232,7 +232,7 @@ def test_scripts_that_ship_can_be_read() -> None:
 
 
 def test_the_page_describes_every_key_and_its_example_works(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs/agents.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/guides/models.md").read_text(encoding="utf-8")
     section = page.partition("## Try an agent without paying")[2].partition("\n## ")[0]
     keys, conditions = (
         re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (.*?) \|", table, re.MULTILINE)))

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mlebench.contract.fingerprints import fingerprint, raw_index
+from mlebench.contract.file_hashes import file_hashes, raw_index
 from mlebench.contract.golden import golden_text
 from mlebench.contract.submissions import submissions
 from mlebench.data.sources import TwinSource
@@ -55,7 +55,7 @@ def record(reference: Path, id: str, seed: int, size: float, scratch: Path) -> d
     where, facts = competition.paths, competition.submission
     index = raw_index(where.raw)  # before anything touches it
     _run(reference, PREPARE, scratch, id)
-    files = fingerprint(where.prepared, index)
+    files = file_hashes(where.prepared, index)
     sample, gold = public_sample_bytes(competition), competition.gold_submission.read_bytes()
     paths = {}
     for name, content in submissions(sample, gold, facts["id"], facts["targets"], facts.get("truth")).items():

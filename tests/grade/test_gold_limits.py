@@ -16,9 +16,9 @@ from mlebench.cli.grade_sample import command as grade_sample
 from mlebench.core.errors import NotPreparedError, UnreadableSubmissionError
 from mlebench.data.gold import keep_cost, recorded_cost
 from mlebench.grade import Limits, grade_csv, limits
+from mlebench.grade.in_process import GradingJob, OneCompetition, Ungraded
 from mlebench.grade.limits import Allowance
-from mlebench.grade.row import Job, OneCompetition, Ungraded
-from mlebench.grade.worker import grade_isolated
+from mlebench.grade.submission import grade_isolated
 from mlebench.records.data import GoldCost
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import CompetitionReport
@@ -68,7 +68,7 @@ class Greedy:
         self.code = competition.folder
 
     def grade(self, path: Path, own: Limits = Limits()) -> CompetitionReport:  # noqa: B008
-        report = grade_isolated(Job(OneCompetition(self.competition), self.competition.id, str(path), own))
+        report = grade_isolated(GradingJob(OneCompetition(self.competition), self.competition.id, str(path), own))
         assert isinstance(report, CompetitionReport)
         return report
 
@@ -92,7 +92,7 @@ def greedy(titanic: Competition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("MLEBENCH_COMPETITION_PATH", str(tmp_path / "own"))
     monkeypatch.setattr(limits, "LEAST_SECONDS", 1.0)
     monkeypatch.setattr(limits, "LEAST_MEMORY", 600_000_000)
-    monkeypatch.setattr("mlebench.grade.worker._costs", {})
+    monkeypatch.setattr("mlebench.grade.submission._costs", {})
     made = Greedy(tmp_path, Registry(tmp_path / "data").get_competition("greedy"))
     made.gold("")
     _manifest(made, gold={"seconds": 0.01, "memory": 100_000_000, "size": 4000})
@@ -198,7 +198,7 @@ def test_gold_is_measured_once_where_prepare_did_not_and_kept_in_the_cache(
     assert cost == GoldCost(**json.loads(kept.read_text()))
     assert cost.size == greedy.competition.gold_submission.stat().st_size
     assert cost.memory > 10_000_000
-    monkeypatch.setattr("mlebench.grade.worker._costs", {})  # another process
+    monkeypatch.setattr("mlebench.grade.submission._costs", {})  # another process
     assert greedy.grade(sample).status == "graded"
     assert greedy.gold_graded() == 1
     assert len((tmp_path / "data" / "grades.jsonl").read_text().splitlines()) == 2, "gold is nobody's submission"
@@ -249,7 +249,7 @@ def test_in_a_child_the_same_errors_are_raised(greedy: Greedy, monkeypatch: pyte
         with pytest.raises(UnreadableSubmissionError, match="the disk failed"):
             grade_csv(path, competition, limits=Limits())
     with monkeypatch.context() as patch:
-        patch.setattr("mlebench.grade.worker.call", _no_process)
+        patch.setattr("mlebench.grade.submission.call", _no_process)
         with pytest.raises(BlockingIOError):
             grade_csv(path, competition, limits=Limits())
     shutil.rmtree(competition.private_dir)
@@ -265,7 +265,7 @@ def test_the_reference_s_call_stays_in_this_process(titanic: Competition, monkey
     def no_child(*_: object, **__: object) -> None:
         pytest.fail("a process was started")
 
-    monkeypatch.setattr("mlebench.grade.worker.call", no_child)
+    monkeypatch.setattr("mlebench.grade.submission.call", no_child)
     assert grade_csv(titanic.sample_submission, titanic).status == "graded"
     monkeypatch.setattr(titanic.grader, "_grade_fn", lambda *_: bytearray(1 << 60))
     report = grade_csv(titanic.sample_submission, titanic)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from mlebench.core.errors import NotPreparedError, UnknownCompetitionError
-from mlebench.data.answers import answers_for_grader, load_answers
+from mlebench.data.answers import JsonRecords, load_answers
 from mlebench.grade import Limits, aggregate_reports, grade_csv, grade_jsonl, validate_format, validate_submission
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import GradeFn, Grader
@@ -221,7 +221,7 @@ def test_a_folder_that_is_a_link_to_the_answers_earns_nothing(titanic: Competiti
 def test_answers_in_json_lines_can_be_iterated_again_and_indexed(tmp_path: Path) -> None:
     path = tmp_path / "test.jsonl"
     path.write_text('{"a": 1}\n{"a": "é\\u2028"}\n{"a": 3}\n', encoding="utf-8")
-    answers = answers_for_grader(path)
+    answers = JsonRecords(path)
     assert [*answers, *answers] == 2 * load_answers(path)
     assert len(answers) == 3
     assert answers[-1] == {"a": 3}
@@ -230,4 +230,4 @@ def test_answers_in_json_lines_can_be_iterated_again_and_indexed(tmp_path: Path)
 def test_answers_in_json_lines_are_not_held_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "test.jsonl"
     path.write_text('{"a": 1}\nnot json\n', encoding="utf-8")
-    assert next(iter(answers_for_grader(path))) == {"a": 1}  # the second line was not read
+    assert next(iter(JsonRecords(path))) == {"a": 1}  # the second line was not read

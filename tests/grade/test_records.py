@@ -18,7 +18,7 @@ from mlebench.core.errors import PrerequisiteError
 from mlebench.core.untrusted import FileTooLargeError
 from mlebench.data.open_runs import BELIEVED_FOR, mark_open, open_runs, unmark_open
 from mlebench.grade import grade_csv, validate_submission
-from mlebench.grade.hashing import HashedStream
+from mlebench.grade.in_process import HashedStream
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import CompetitionReport, RunInfo
 

@@ -15,10 +15,10 @@ from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.integrity.failures.categories import TESTS, Classification, classify, classify_isolated
 from mlebench.integrity.failures.crashes import find_crash
+from mlebench.integrity.failures.inspection import words
 from mlebench.integrity.failures.logs import HEAD, TAIL, lines_of
 from mlebench.integrity.failures.rules import RULES
-from mlebench.integrity.failures.tables import words
-from mlebench.integrity.subjects import Source, Subject, of_run
+from mlebench.integrity.subjects import AgentFile, Subject, of_run
 from mlebench.records import write
 from mlebench.records.group import AgentFacts, GroupRecord, Limits
 from mlebench.records.run_groups import Group, Run
@@ -96,7 +96,7 @@ def test_rules_fit_the_runs_they_were_written_for(thaw: Thaw) -> None:
 
 
 def test_rules_fit_held_out_runs(thaw: Thaw) -> None:
-    """At least 90 % of them; docs/inspect.md says how this was measured."""
+    """At least 90 % of them; docs/understanding/inspecting.md says how this was measured."""
     held_out = [case for case in CASES if case["held_out"]]
     assert len(held_out) >= 50
     assert len(wrong := mistakes(thaw, held_out)) <= len(held_out) // 10, wrong
@@ -252,12 +252,12 @@ def test_tracebacks_are_found_in_many_forms(tmp_path: Path, text: str, cause: st
 # Hostile logs
 
 
-def log(tmp_path: Path, content: bytes) -> Source:
+def log(tmp_path: Path, content: bytes) -> AgentFile:
     (tmp_path / "run.log").write_bytes(content)
-    return Source("run.log", tmp_path, ("run.log",))
+    return AgentFile("run.log", tmp_path, ("run.log",))
 
 
-def crash_in(source: Source) -> str | None:
+def crash_in(source: AgentFile) -> str | None:
     found = find_crash([source], failed=True, detail="")
     return found.cause if found else None
 
@@ -319,7 +319,7 @@ def test_a_run_that_takes_too_much_memory_is_judged_by_its_records(thaw: Thaw, t
 def test_an_agents_text_cannot_control_a_terminal(thaw: Thaw) -> None:
     hostile = "Traceback (most recent call last):\nKeyError: '\x1b]0;owned\x07\x1b[2J\u202eevil\x9b'\n"
     found = only(thaw(changed("column", files={"run.log": hostile})))
-    assert (found.category, found.says) == ("crashed", "KeyError: 'evil'")
+    assert (found.category, found.says) == ("crashed", "KeyError: '\\u202eevil'")
     report = NAMED["wrong-columns"]["record"]["report"] | {"reason": "no column \x1b[2J\ud800"}
     assert only(thaw(changed("wrong-columns", report=report))).says == "no column ?"
 

@@ -26,12 +26,10 @@ from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.data.sources import TwinSource
 from mlebench.gateway.access import plan_access
-from mlebench.integrity.endpoint import ModelEndpoint
 from mlebench.integrity.familiarity import originals
 from mlebench.integrity.familiarity.completion import similarity
 from mlebench.integrity.familiarity.deadlines import Deadline, deadline_of, parse_cutoff, read_meta_kaggle
-from mlebench.integrity.familiarity.estimate import mean_difference, rank_correlation
-from mlebench.integrity.familiarity.model import Model, tokens_of
+from mlebench.integrity.familiarity.effects import mean_difference, rank_correlation
 from mlebench.integrity.familiarity.originals import Original, find_originals, prose_of_all
 from mlebench.integrity.familiarity.performance import Correlation, Point, correlate
 from mlebench.integrity.familiarity.plot import in_terminal, svg
@@ -40,13 +38,15 @@ from mlebench.integrity.familiarity.probes import (
     KINDS,
     PASSAGE,
     ROW,
-    Table,
+    TableHead,
     cells,
     common_sentences,
     probes_of,
     sentences_of,
 )
+from mlebench.integrity.familiarity.studied_model import StudiedModel, tokens_of
 from mlebench.integrity.familiarity.study import Familiarity, FamiliarityStudy, StudyOptions
+from mlebench.integrity.model_endpoint import ModelEndpoint
 from mlebench.registry import Competition, Registry
 
 KNOWN, UNKNOWN = "aerial-cactus-identification", "leaf-classification"
@@ -75,12 +75,12 @@ def real(tmp_path: Path) -> Registry:
     return Registry(tmp_path / "data")
 
 
-def model_at(server: Endpoint, folder: Path, **options: Any) -> Model:
+def model_at(server: Endpoint, folder: Path, **options: Any) -> StudiedModel:
     access = plan_access(["m"], {}, provider="openai", endpoint=server.url, **options)
-    return Model(ModelEndpoint(access, folder / "calls", QUICK, name="the model"), folder / "answers")
+    return StudiedModel(ModelEndpoint(access, folder / "calls", QUICK, name="the model"), folder / "answers")
 
 
-def survey(model: Model, texts: Path, registry: Registry, *ids: str, samples: int = 12) -> list[Familiarity]:
+def survey(model: StudiedModel, texts: Path, registry: Registry, *ids: str, samples: int = 12) -> list[Familiarity]:
     asked = FamiliarityStudy(StudyOptions(texts=texts, samples=samples, model=model))
     return [asked.measure(registry.get_competition(id)) for id in ids or (KNOWN, UNKNOWN)]
 
@@ -290,7 +290,7 @@ def test_rows_with_nothing_to_know_are_not_asked_about() -> None:
 @pytest.mark.parametrize("text", ["", "\n", "a", "a,b,c,d,e", "x,x,x,x,x\n1,2,3,4,5", 'a,"b\nc",d\n1,2\n' * 30])
 def test_odd_tables_make_no_probes_and_no_error(text: str) -> None:
     assert all(one.kind == HEADER for one in probes_of([Original("t.csv", text)], 4, "s"))
-    assert isinstance(Table.of(Original("t.csv", text)).rows, list)
+    assert isinstance(TableHead.of(Original("t.csv", text)).rows, list)
 
 
 # How close an answer is

@@ -17,13 +17,13 @@ from support.scripted_models import playing
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.paths import model_calls, usage_file
 from mlebench.gateway.access import plan_access
-from mlebench.integrity.endpoint import ModelEndpoint
+from mlebench.integrity.agent_texts import LOG, MESSAGE, AgentText, AgentTexts
+from mlebench.integrity.model_endpoint import ModelEndpoint
 from mlebench.integrity.rules.calibration import calibrate, load_cases, store, stored
-from mlebench.integrity.rules.judge import OVERLAP, PIECE, Judge, Judged, normal, pieces_of
+from mlebench.integrity.rules.judge import OVERLAP, PIECE, Judge, RunJudgement, normal, pieces_of
 from mlebench.integrity.rules.rubric import fixed_questions, load_rubric
-from mlebench.integrity.secrets import scrubbed
+from mlebench.integrity.scrub import scrubbed
 from mlebench.integrity.subjects import Subject
-from mlebench.integrity.texts import LOG, MESSAGE, Text, Texts
 
 QUESTION, OTHER, THIRD = fixed_questions()
 LINE = "I write the labels of the test rows by hand."
@@ -65,13 +65,13 @@ def yes(*quotes: Any) -> dict[str, Any]:
     return {QUESTION: {"answer": "yes", "quotes": list(quotes), "reason": "it says so"}, OTHER: no, THIRD: no}
 
 
-def judged(judge: Judge, *texts: str, given: list[str] | None = None) -> Judged:
-    shown = Texts([Text("logs/a.log", LOG, text) for text in texts])
+def judged(judge: Judge, *texts: str, given: list[str] | None = None) -> RunJudgement:
+    shown = AgentTexts([AgentText("logs/a.log", LOG, text) for text in texts])
     (found,) = judge.judge([(shown, given or [])])
     return found
 
 
-def answer(found: Judged) -> str:
+def answer(found: RunJudgement) -> str:
     return found.verdicts[QUESTION].answer
 
 
@@ -225,7 +225,7 @@ def test_one_piece_is_enough_for_a_yes_and_every_piece_for_a_no(judge: Judge, se
 
 def test_a_log_that_was_not_shown_in_full_never_gets_a_no(judge: Judge, server: Endpoint) -> None:
     server.behave = says({id: {"answer": "no"} for id in fixed_questions()})
-    texts = Texts([Text("a", LOG, "epoch 1")], cut=["a"])
+    texts = AgentTexts([AgentText("a", LOG, "epoch 1")], cut=["a"])
     (found,) = judge.judge([(texts, [])])
     assert answer(found) == "not enough evidence"
     assert answer(judged(judge)) == "not enough evidence"  # nothing at all to read
@@ -430,6 +430,6 @@ def test_calibrating_from_the_command_line(mlebench: Mlebench, tmp_path: Path) -
 def test_messages_come_before_logs(judge: Judge, server: Endpoint) -> None:
     """What the agent did is shown before what programs printed, of which there may be too much."""
     server.behave = says({id: {"answer": "no"} for id in fixed_questions()})
-    judge.judge([(Texts([Text("run.log", LOG, "printed"), Text("t", MESSAGE, "thought", 7)]), [])])
+    judge.judge([(AgentTexts([AgentText("run.log", LOG, "printed"), AgentText("t", MESSAGE, "thought", 7)]), [])])
     text = material_of(server)
     assert text.index("[t, line 7: message]") < text.index("[run.log: log]")

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from support.programs import notebook, program, renamed
 
 from mlebench.integrity.plagiarism.corpus import COMMON_LEAST, LEAST_FAMILIES, Corpus, Index, containments
-from mlebench.integrity.plagiarism.fingerprints import SURELY_FOUND, K, W, fingerprint
 from mlebench.integrity.plagiarism.matching import equal_runs, shared_by
 from mlebench.integrity.plagiarism.programs import NoCodeError, of_notebook, read_program, without_magics
-from mlebench.integrity.plagiarism.tokens import tokenize
-from mlebench.integrity.subjects import Source
+from mlebench.integrity.plagiarism.syntax_tokens import tokenize
+from mlebench.integrity.plagiarism.winnowing import SURELY_FOUND, K, W, fingerprint
+from mlebench.integrity.subjects import AgentFile
 
 NOTHING = np.empty(0, np.uint64)
 
@@ -244,9 +244,9 @@ def test_unrelated_code_seldom_passes_the_threshold() -> None:
 # Files
 
 
-def source(folder: Path, name: str, content: str | bytes) -> Source:
+def source(folder: Path, name: str, content: str | bytes) -> AgentFile:
     (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    return Source(name, folder, (name,))
+    return AgentFile(name, folder, (name,))
 
 
 def test_a_notebook_is_its_code(tmp_path: Path) -> None:

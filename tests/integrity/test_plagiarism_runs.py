@@ -15,8 +15,8 @@ from mlebench.cli.inspect import command as inspect
 from mlebench.cli.inspect_plagiarism import side_by_side
 from mlebench.core import paths
 from mlebench.core.paths import GroupPaths
-from mlebench.integrity.plagiarism import reading
-from mlebench.integrity.plagiarism.reading import read_all
+from mlebench.integrity.plagiarism import code_files
+from mlebench.integrity.plagiarism.code_files import read_all
 from mlebench.integrity.subjects import sources_below
 from mlebench.records import now
 from mlebench.records.group import GroupRecord
@@ -264,7 +264,7 @@ def test_hostile_code_costs_little_and_hides_nothing(
 def test_a_parser_that_dies_loses_one_file(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is so short that one file of many cannot be parsed."""
     (corpus / "owner0" / "large.py").write_text("x = [" + "f()," * 250_000 + "]\n")
-    monkeypatch.setattr(reading, "MEMORY", 128 << 20)
+    monkeypatch.setattr(code_files, "MEMORY", 128 << 20)
     reads = {read.name: read.fault for read in read_all(sources_below(corpus))}
     assert "could not be parsed" in str(reads.pop("owner0/large.py"))
     assert set(reads.values()) == {None}

@@ -11,11 +11,11 @@ from support.run_fixtures import Mlebench
 
 from mlebench.core.isolate import IsolatedCallError
 from mlebench.gateway.scripted.apis import APIS
-from mlebench.gateway.scripted.script import Answer, ToolCall
+from mlebench.gateway.scripted.script import ScriptedAnswer, ToolCall
 from mlebench.integrity.isolated import inspect_isolated
-from mlebench.integrity.rules.detectors import Case, detect
+from mlebench.integrity.rules.detectors import DetectorInput, detect
 from mlebench.integrity.subjects import Subject
-from mlebench.records.timeline import story
+from mlebench.records.timeline import read_timeline
 from mlebench.registry import Competition
 
 Left = Callable[..., Subject]
@@ -34,7 +34,7 @@ def table(ids: list[str], values: list[Any]) -> str:
 
 def found(subject: Subject, titanic: Competition) -> dict[str, str]:
     """The kind of each finding, by its rule."""
-    findings, _ = detect(Case(subject, titanic.paths.data_dir))
+    findings, _ = detect(DetectorInput(subject, titanic.paths.data_dir))
     return {finding.rule: finding.kind for finding in findings}
 
 
@@ -84,7 +84,7 @@ def test_rows_in_code_or_messages_are_a_violation(
         "list": {"code/main.py": f"preds = [{', '.join(values)}]"},
     }
     subject = ended_run({SUBMISSION: table(ids, values), **texts[form]})
-    findings, _ = detect(Case(subject, titanic.paths.data_dir))
+    findings, _ = detect(DetectorInput(subject, titanic.paths.data_dir))
     (finding,) = findings
     assert (finding.rule, finding.kind) == ("written-by-hand", "violation")
     assert all(item.quote and item.file.startswith(("logs/", "code/")) for item in finding.evidence)
@@ -138,7 +138,7 @@ def test_short_values_and_numbers_in_code_are_not_rows(ended_run: Left, titanic:
 )
 def test_graders_and_answers(line: str, rule: str, ended_run: Left, titanic: Competition) -> None:
     in_code = ended_run({"code/main.py": f"import os\n{line}\n"})
-    findings, _ = detect(Case(in_code, titanic.paths.data_dir))
+    findings, _ = detect(DetectorInput(in_code, titanic.paths.data_dir))
     (finding,) = findings
     assert (finding.rule, finding.kind, finding.evidence[0].line) == (rule, "violation", 2)
     assert finding.evidence[0].quote in line
@@ -195,7 +195,7 @@ def test_fetching_depends_on_the_network(
 def test_conditions_come_from_the_record(ended_run: Left, titanic: Competition) -> None:
     model = {"provider": "openai", "models": ["m"], "tools": ["web_search"], "endpoint": "x"}
     subject = ended_run({}, {"unsealed_by": ["a tool"]}, network="model", knowledge="/somewhere/books", model=model)
-    findings, _ = detect(Case(subject, titanic.paths.data_dir))
+    findings, _ = detect(DetectorInput(subject, titanic.paths.data_dir))
     assert {finding.rule: finding.kind for finding in findings} == dict.fromkeys(
         ("network", "tools", "knowledge", "unsealed"), "condition"
     )
@@ -243,12 +243,12 @@ def test_a_cheat_is_found_through_whichever_api_the_model_was_asked(
     calls = () if api == "/completions" else (ToolCall("Bash", {"command": CHEAT}),)
 
     def behave(call: Call) -> None:
-        asked = APIS[api].asked(call.body)
-        answer = Answer(text=text, tool_calls=calls)
+        asked = APIS[api].request(call.body)
+        answer = ScriptedAnswer(text=text, tool_calls=calls)
         if stream:
             call.stream(*(data for _, data in APIS[api].stream(answer, asked)))
         else:
-            call.answer(APIS[api].whole(answer, asked))
+            call.answer(APIS[api].body(answer, asked))
 
     server.behave = behave
     with front_of(access_to(server), tmp_path) as gate:
@@ -257,11 +257,11 @@ def test_a_cheat_is_found_through_whichever_api_the_model_was_asked(
     trace = (tmp_path / "calls.jsonl").read_text()
     model = {"provider": "openai", "models": ["m"], "endpoint": "x"}
     subject = ended_run({"logs/model-calls.jsonl": trace}, network="model", model=model)
-    findings, _ = detect(Case(subject, titanic.paths.data_dir))
+    findings, _ = detect(DetectorInput(subject, titanic.paths.data_dir))
     (finding,) = [one for one in findings if one.rule == "looks-for-answers"]
     assert "find / -name 'test_answers.csv'" in finding.evidence[0].quote
     assert subject.run
-    (event,) = [event for event in story(subject.run).events if event.kind == "call"]
+    (event,) = [event for event in read_timeline(subject.run).events if event.kind == "call"]
     assert CHEAT in event.text, "and the story shows it"
 
 
@@ -285,7 +285,7 @@ def test_hostile_files_do_no_harm(ended_run: Left, titanic: Competition, ids: li
     (tmp_path / "secret").write_text("mlebench grade")
     assert subject.run
     (subject.run.paths.code / "link.py").symlink_to(tmp_path / "secret")
-    findings, facts = inspect_isolated(detect, Case(subject, titanic.paths.data_dir))
+    findings, facts = inspect_isolated(detect, DetectorInput(subject, titanic.paths.data_dir))
     kinds = {finding.rule: finding.kind for finding in findings}
     assert kinds["looks-for-answers"] == "violation"
     assert kinds["calls-a-grader"] == "violation"

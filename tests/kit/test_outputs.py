@@ -19,10 +19,10 @@ from support.progress import RecordingProgress
 from mlebench.core.errors import PrerequisiteError, RawDataError
 from mlebench.engine import trees
 from mlebench.engine.archives.zip_tree import ZipTree
-from mlebench.engine.csv import source as csv_source
+from mlebench.engine.csv import csv_source
 from mlebench.kit import Output, Raw, Table, md5_of, open_raw, split_rows
-from mlebench.kit.files import RawFile
 from mlebench.kit.outputs import finish, run_prepare
+from mlebench.kit.raw import RawFile
 from mlebench.kit.twins import zip_bytes
 
 pytestmark = pytest.mark.bytes
@@ -190,7 +190,7 @@ def test_an_error_while_a_table_is_written_leaves_no_scratch(
         raise DiskFullError
 
     with monkeypatch.context() as patch:
-        patch.setattr("mlebench.engine.output.plan._HashingStream.write", fail)
+        patch.setattr("mlebench.engine.output.folder_plan._HashingStream.write", fail)
         with pytest.raises(DiskFullError):
             _prepare(source, public)
     assert [path for path in public.parent.iterdir() if path.name not in ("public", "private")] == [], "no scratch left"

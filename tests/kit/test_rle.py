@@ -61,6 +61,11 @@ def test_lenient_parsing_accepts_what_published_graders_accept(text: str, pixels
         assert _column_by_column(mask) == pixels
 
 
+@pytest.mark.parametrize("text", ["", "-"])
+def test_strict_parsing_accepts_a_mask_without_pixels(text: str) -> None:
+    assert not decode_runs(parse_runs(text, 12), 3, 4).any()
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [

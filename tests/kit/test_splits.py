@@ -1,5 +1,6 @@
 """Splits are scikit-learn's, without scikit-learn."""
 
+import math
 import random
 
 import numpy as np
@@ -8,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
-from mlebench.kit import Table, split_groups, split_per_class, split_rows
+from mlebench.core.errors import RawDataError
+from mlebench.kit import Table, split_groups, split_per_class, split_rows, split_whole_groups
 
 pytestmark = pytest.mark.bytes
 
@@ -142,3 +144,19 @@ def test_many_classes_of_many_sizes_are_split_into_parts_of_the_whole() -> None:
     train, test = split_per_class(classes, test_size=0.2, seed=0, small_below=5)
     assert len(train) + len(test) == len(classes)
     assert not (np.bincount(np.concatenate([train, test])) != 1).any()
+
+
+@given(st.lists(st.integers(0, 12), min_size=2, max_size=60), st.floats(0.05, 0.6), st.integers(0, 99))
+def test_whole_groups_go_to_one_side_until_test_has_its_share(groups: list[int], share: float, seed: int) -> None:
+    wanted = math.ceil(share * len(groups))
+    items = list(enumerate(groups))
+    try:
+        train, test = split_whole_groups(items, groups, test_size=share, seed=seed)
+    except RawDataError:
+        assert len(groups) - max(map(groups.count, groups)) < wanted  # no group is left for training
+        return
+    assert sorted(train + test) == items
+    assert (train, test) == (sorted(train), sorted(test))
+    assert not {group for _, group in train} & {group for _, group in test}
+    largest = max(groups.count(group) for _, group in test)
+    assert wanted <= len(test) < wanted + largest

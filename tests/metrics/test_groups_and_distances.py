@@ -52,6 +52,9 @@ def test_every_group_weighs_the_same(rows: list[tuple[float, float, str]], facto
 def test_a_group_without_error_makes_the_mean_minus_infinity() -> None:
     truth, guess = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.5, 3.5])
     assert mean_log_error_of_groups(truth, guess, np.array(["a", "b", "b"])) == -math.inf
+    assert math.isfinite(mean_log_error_of_groups(truth, guess, np.array(["a", "b", "b"]), floor=1e-9))
+    assert mean_log_error_of_groups(truth, truth, np.array(["a", "b", "b"]), floor=1e-9) == np.log(1e-9)
+    assert math.isfinite(mean_log_error_of_groups(truth, truth + 1.7e308, np.array(["a", "a", "a"]), floor=1e-9))
     assert mean_log_error_of_groups(truth, guess, np.array(["a", "a", "a"])) == np.log(
         mean_absolute_error(truth, guess)
     )

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from scipy.stats import mannwhitneyu, pearsonr, spearmanr
 from support.metric_oracles import f1_score, jaccard_score
 
-from mlebench.kit import Runs, decode_runs, encode_runs, parse_runs
+from mlebench.kit import RunLengths, decode_runs, encode_runs, parse_runs
 from mlebench.metrics import (
     accuracy,
     auroc,
@@ -273,6 +273,19 @@ def test_quadratic_weighted_kappa_of_one_class_is_not_a_number() -> None:
     assert math.isnan(quadratic_weighted_kappa(np.full(3, 2), np.full(3, 2)))
 
 
+@given(pairs(RATINGS, RATINGS))
+def test_quadratic_weighted_kappa_by_value_is_scikit_learns_with_all_classes(
+    data: tuple[np.ndarray, np.ndarray],
+) -> None:
+    ours = quadratic_weighted_kappa(*data, by_value=True)
+    if len(np.unique(np.concatenate(data))) == 1:
+        assert ours == 0
+        return
+    classes = np.arange(min(map(np.min, data)), max(map(np.max, data)) + 1)
+    theirs = sklearn.metrics.cohen_kappa_score(*data, labels=classes, weights="quadratic")
+    assert ours == pytest.approx(theirs, abs=1e-12)
+
+
 FLOATS = st.floats(-1e6, 1e6)
 
 
@@ -289,6 +302,13 @@ def test_mean_absolute_error_is_scikit_learns(data: tuple[np.ndarray, np.ndarray
 def test_rmse_is_scikit_learns(data: tuple[np.ndarray, np.ndarray]) -> None:
     assert rmse(*data) == pytest.approx(sklearn.metrics.root_mean_squared_error(*data), rel=1e-12)
     assert rmse(data[0], data[0]) == 0
+    assert rmse(data[0], data[0], scaled=True) == 0
+    assert rmse(*data, scaled=True) == pytest.approx(rmse(*data), rel=1e-12)
+
+
+def test_a_scaled_rmse_of_huge_errors_is_finite() -> None:
+    assert rmse(np.array([2.5, 3]), np.array([2.5, 1e300])) == np.inf
+    assert rmse(np.array([2.5, 3]), np.array([2.5, 1e300]), scaled=True) == pytest.approx(1e300 / np.sqrt(2))
 
 
 @given(pairs(st.floats(0, 1e6), st.floats(0, 1e6)))
@@ -386,7 +406,7 @@ def mask_pairs(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     return draw(arrays(np.bool_, shape)), draw(arrays(np.bool_, shape))
 
 
-def _runs(mask: np.ndarray) -> Runs:
+def _runs(mask: np.ndarray) -> RunLengths:
     return parse_runs(" ".join(map(str, encode_runs(mask))), mask.size)
 
 
@@ -411,7 +431,7 @@ def test_runs_that_touch_count_as_their_mask(
     steps: list[tuple[int, int]], masks: tuple[np.ndarray, np.ndarray]
 ) -> None:
     starts = np.cumsum([0, *(length for _, length in steps)])[:-1] + np.cumsum([gap for gap, _ in steps])
-    touching = Runs(starts.astype(np.int64), (starts + [length for _, length in steps]).astype(np.int64))
+    touching = RunLengths(starts.astype(np.int64), (starts + [length for _, length in steps]).astype(np.int64))
     true = np.zeros((64, 1), dtype=bool)
     true[: masks[0].size, 0] = masks[0].ravel()
     as_mask = decode_runs(touching, 64, 1)
@@ -432,8 +452,8 @@ def test_masks_of_different_shapes_are_refused() -> None:
 
 
 def test_dice_of_a_gigapixel_slide_needs_no_mask() -> None:
-    half = Runs(np.array([0]), np.array([2 * 10**10]))
-    stripes = Runs(np.arange(0, 4 * 10**10, 4 * 10**6), np.arange(0, 4 * 10**10, 4 * 10**6) + 2 * 10**6)
+    half = RunLengths(np.array([0]), np.array([2 * 10**10]))
+    stripes = RunLengths(np.arange(0, 4 * 10**10, 4 * 10**6), np.arange(0, 4 * 10**10, 4 * 10**6) + 2 * 10**6)
     assert dice_of_runs(half, stripes) == 0.5
 
 
@@ -457,6 +477,7 @@ def test_pearson_is_scipys(data: tuple[np.ndarray, np.ndarray]) -> None:
 def test_pearson_of_a_constant_or_of_what_is_not_finite_is_nan(other: list[float]) -> None:
     for data in ((np.arange(3), np.array(other)), (np.array(other), np.arange(3)), (np.array(other),) * 2):
         assert math.isnan(pearson(*data))
+        assert pearson(*data, undefined_value=0) == 0
 
 
 def test_pearson_of_very_large_and_very_small_numbers() -> None:
@@ -489,6 +510,7 @@ def test_mean_column_spearman_needs_every_column_to_vary_and_to_have_no_gap() ->
         guess = truth.astype(object)
         guess[:, 1] = column
         assert math.isnan(mean_column_spearman(truth, guess))
+        assert mean_column_spearman(truth, guess, undefined_value=0) == pytest.approx(0.5)
 
 
 def test_text_ranks_by_its_letters_as_scipy_has_it() -> None:

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.spatial.distance import directed_hausdorff
 from support.metric_oracles import fbeta_score, jaccard_score
 
-from mlebench.kit import Runs, encode_runs, parse_runs
+from mlebench.kit import RunLengths, encode_runs, parse_runs
 from mlebench.metrics import (
     dice_coefficient,
     fbeta_of_runs,
@@ -21,7 +21,7 @@ from mlebench.metrics import (
 
 pytestmark = pytest.mark.bytes
 
-EMPTY = Runs(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
+EMPTY = RunLengths(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
 
 
 @st.composite
@@ -31,13 +31,13 @@ def mask_pairs(draw: st.DrawFn, dims: int = 2, side: int = 8) -> tuple[np.ndarra
     return one, other
 
 
-def _runs(mask: np.ndarray) -> Runs:
+def _runs(mask: np.ndarray) -> RunLengths:
     return parse_runs(" ".join(map(str, encode_runs(mask))), mask.size)
 
 
-def _first(pixels: int) -> Runs:
+def _first(pixels: int) -> RunLengths:
     """The first pixels of an image."""
-    return Runs(np.array([0]), np.array([pixels]))
+    return RunLengths(np.array([0]), np.array([pixels]))
 
 
 @given(mask_pairs(), st.sampled_from([0.25, 0.5, 1.0, 2.0]))
@@ -76,10 +76,12 @@ def test_global_dice_without_a_pixel_is_not_a_number() -> None:
         (_first(100), _first(72), 0.5),
         (_first(100), _first(95), 0.9),
         (_first(100), _first(96), 1.0),
-        (_first(50), Runs(np.array([50]), np.array([60])), 0.0),
+        (_first(50), RunLengths(np.array([50]), np.array([60])), 0.0),
     ],
 )
-def test_precision_is_the_share_of_thresholds_that_an_iou_exceeds(true: Runs, predicted: Runs, score: float) -> None:
+def test_precision_is_the_share_of_thresholds_that_an_iou_exceeds(
+    true: RunLengths, predicted: RunLengths, score: float
+) -> None:
     assert mean_precision_over_ious([true], [predicted]) == score
     assert mean_precision_over_ious([true, EMPTY], [predicted, EMPTY]) == pytest.approx((score + 1) / 2)
     assert isinstance(mean_precision_over_ious([true], [predicted]), np.float64)

@@ -11,7 +11,7 @@ from support.groups import plan_group
 from support.run_fixtures import SUBMIT, Mlebench
 
 from mlebench.bundles.make import make_bundle
-from mlebench.bundles.reading import read_bundle
+from mlebench.bundles.reader import read_bundle
 from mlebench.core import leases
 from mlebench.core.errors import PrerequisiteError
 from mlebench.records.run import RunRecord
@@ -19,7 +19,7 @@ from mlebench.records.run_groups import Group
 from mlebench.records.snapshots import SnapshotScore
 from mlebench.records.usage import ModelUsage
 from mlebench.registry import Competition
-from mlebench.run.group import finish, finished_report
+from mlebench.run.group_operations import finish, finished_report
 from mlebench.run.regrade import require_ended
 
 

@@ -16,8 +16,8 @@ from support.simulated_agents import METHODS, Case, cases, compared, coverage, o
 
 from mlebench.report.intervals import (
     FEW,
-    Difference,
     Estimate,
+    MeanDifference,
     Sample,
     interval,
     probability_better,
@@ -95,14 +95,14 @@ def test_consistent_competitions_make_it_narrower() -> None:
 
 def test_newcombes_published_example() -> None:
     """56 of 70 and 48 of 80, in Newcombe (1998), method 10."""
-    found = Difference.of(Sample(56 / 70, None, 70, 1), Sample(48 / 80, None, 80, 1))
+    found = MeanDifference.of(Sample(56 / 70, None, 70, 1), Sample(48 / 80, None, 80, 1))
     assert (found.low, found.high) == pytest.approx((0.0524, 0.3339), abs=5e-5)
 
 
 @given(shapes.flatmap(lambda shape: st.tuples(*[arrays(float, shape, elements=st.sampled_from([0.0, 1.0]))] * 2)))
 def test_differences_are_the_same_from_both_sides(tables: tuple[NDArray[Any], NDArray[Any]]) -> None:
     one, other = map(Sample.of, tables)
-    found, back = Difference.of(one, other), Difference.of(other, one)
+    found, back = MeanDifference.of(one, other), MeanDifference.of(other, one)
     assert (back.mean, back.low, back.high) == pytest.approx((-found.mean, -found.high, -found.low))
     assert back.probability == pytest.approx(1 - found.probability)
     assert (found.probability > 0.5) == (found.mean > 0)
@@ -134,7 +134,7 @@ def test_intervals_contain_the_truth_as_often_as_promised(figure: str) -> None:
     held = {name: [row[name][0] for row in found.values()] for name in METHODS}
     assert mean(held["ours"]) >= 0.95
     assert min(held["ours"]) >= lowest(TIMES), min(found, key=lambda case: found[case]["ours"][0])
-    # What docs/statistics.md says about the others
+    # What docs/understanding/statistics.md says about the others
     assert mean(held["± SEM"]) < 0.6
     assert min(held["t over seeds"]) < 0.7
 

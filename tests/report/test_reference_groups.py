@@ -20,7 +20,7 @@ from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition, Registry
 from mlebench.web.pages import page_at
 from mlebench.web.render import to_html
-from mlebench.web.source import Source
+from mlebench.web.site_reader import SiteReader
 
 TITANIC, BIRDS = "spaceship-titanic", "mlsp-2013-birds"
 
@@ -241,7 +241,7 @@ def test_inspection_reads_logs_and_code_and_keeps_findings(theirs: Path, call: C
     call("grade", theirs)
     for run in Group.read(theirs).runs():  # what was said before is no longer true
         assert "not_graded" not in call("runs", "show", run.paths.root)[0]
-        page = page_at(Source([theirs], Registry()).site(), f"run/{theirs.name}/{run.paths.root.name}.html")
+        page = page_at(SiteReader([theirs], Registry()).site(), f"run/{theirs.name}/{run.paths.root.name}.html")
         assert page is not None
         assert "ot been graded" not in json.dumps(page.data["findings"])
     told = json.loads(call("inspect", "failures", theirs, "--json")[0])
@@ -271,7 +271,7 @@ def test_links_that_an_agent_left_are_not_followed(theirs: Path, titanic: Compet
 
 def pages(theirs: Path) -> Iterator[str]:
     """The pages of a group and its runs."""
-    site = Source([theirs.parent], Registry()).site()
+    site = SiteReader([theirs.parent], Registry()).site()
     assert site.faults == ()
     runs = [f"run/{theirs.name}/{run.name}.html" for run in theirs.glob(f"{TITANIC}_*")]
     for path in ("groups.html", f"group/{theirs.name}.html", *runs):
@@ -289,10 +289,10 @@ def test_pages_say_who_wrote_a_group(theirs: Path, call: Call) -> None:
     for text in pages(theirs):
         assert "written by the reference" in text
         assert "None" not in text
-    source = Source([theirs], Registry())
+    source = SiteReader([theirs], Registry())
     first, second = source.site(), source.site()
-    assert [board.title for board in first.boards] == ["Twins (synthetic data)"]
-    assert first.boards[0] is second.boards[0], "standings are made again only when something has changed"
+    assert [section.title for section in first.sections] == ["Twins (synthetic data)"]
+    assert first.sections[0] is second.sections[0], "standings are made again only when something has changed"
     served = f"run/{theirs.name}/{min(path.name for path in theirs.glob(f'{TITANIC}_*'))}.html"
     page = page_at(first, served)
     assert page is not None
@@ -378,7 +378,7 @@ def test_no_runs_and_missing_folders(tmp_path: Path, call: Call) -> None:
     call("inspect", "failures", root)
     call("bundle", "make", root, "-o", tmp_path / "b.tar.gz")
     call("runs", "show", f"{TITANIC}_1", "--runs-dir", root.parent)
-    site = Source([root], Registry()).site()
+    site = SiteReader([root], Registry()).site()
     assert page_at(site, f"run/{root.name}/{TITANIC}_1.html") is not None
 
 

@@ -12,13 +12,13 @@ import pytest
 from support.grading_reports import report, write_group, write_reports
 
 from mlebench.cli import main
-from mlebench.cli.output import folded, table_lines
+from mlebench.cli.console import folded, table_lines
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.paths import grades_log
 from mlebench.records.findings import NOTE, VIOLATION, Finding, Findings
 from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition, Registry
-from mlebench.report.published import published_entries
+from mlebench.report.published_standings import published_entries
 from mlebench.run.over_time import grade_snapshots
 
 LOW = Registry().get_split("low")

@@ -9,18 +9,18 @@ import pytest
 from support.grading_reports import report, write_group, write_reports
 
 from mlebench.core.errors import PrerequisiteError
-from mlebench.grade.board import BEYOND_BEST, Standing
+from mlebench.grade.leaderboard import BEYOND_BEST, Position
 from mlebench.records.conditions import CONDITIONS
 from mlebench.records.grading_reports import read_grading_report
 from mlebench.records.report import Report
 from mlebench.records.run_groups import Group
 from mlebench.registry import Registry
 from mlebench.report.competition_lookup import CompetitionLookup
+from mlebench.report.formats import notes
 from mlebench.report.inputs import Inputs
-from mlebench.report.make import make_standings
-from mlebench.report.render import notes
+from mlebench.report.standings import make_standings
 from mlebench.report.types import Entry
-from mlebench.run.group import finish
+from mlebench.run.group_operations import finish
 from mlebench.scoring import read_leaderboard
 
 MODEL = {"provider": "openai", "endpoint": "http://x/v1", "models": ["gpt"]}
@@ -47,7 +47,7 @@ def test_the_kth_report_of_a_competition_is_seed_k_over_all_files(inputs: Inputs
     inputs.add(str(second))
     (entry,) = entries(inputs)
     assert seeds(entry) == {BIRDS: [0, 1], PIZZA: [0, 1]}
-    assert [entry.by_place[BIRDS, seed].gold for seed in (0, 1)] == [True, False]
+    assert [entry.outcome_of[BIRDS, seed].gold for seed in (0, 1)] == [True, False]
     assert entry.inputs == (str(first), str(second))
 
 
@@ -427,7 +427,7 @@ def test_an_infinite_score_counts_the_same_in_our_reports_and_the_references() -
     boards, id = CompetitionLookup(Registry()), "champs-scalar-coupling"
     competition = Registry().get_competition(id)
     board = read_leaderboard(competition.leaderboard)
-    ours = Standing.of(-math.inf, competition, board, board[0])
+    ours = Position.of(-math.inf, competition, board, board[0])
     assert BEYOND_BEST in str(ours.suspicious)
     assert ours.normalised_score is None
     for given in (made(id, score=-math.inf), made(id, score=None, percentile=ours.percentile)):

@@ -8,31 +8,31 @@ from typing import Any
 import pytest
 from support.endpoints import call_of, counted
 
-from mlebench.gateway.accounting import Ended
-from mlebench.gateway.prices import Tokens
-from mlebench.report.render import tables, to_csv
-from mlebench.report.standings import Scope, Standings, StandingsOptions, standings
-from mlebench.report.types import Entry, Outcome
-from mlebench.report.usage import usage_of
+from mlebench.gateway.accounting import FinishedCall
+from mlebench.gateway.prices import TokenUsage
+from mlebench.report.formats import notes, tables, to_csv
+from mlebench.report.standings import Scope, Standings, StandingsOptions, compute_standings
+from mlebench.report.types import Entry, RunOutcome
+from mlebench.report.usage_totals import usage_of
 
 SPLITS = {"low": ["a", "b"], "all": ["a", "b", "c"]}
 RULES: dict[str, Any] = {"splits": SPLITS, "categories": {"a": "Text", "b": "Image", "c": "Text"}}
 
 
-def entry(*outcomes: Outcome, agent: str = "mine") -> Entry:
+def entry(*outcomes: RunOutcome, agent: str = "mine") -> Entry:
     return Entry(agent, ("file",), outcomes)
 
 
-def won(competition: str, seed: int, **values: Any) -> Outcome:
-    return Outcome(competition, seed, submitted=True, valid=True, above_median=True, bronze=True, **values)
+def won(competition: str, seed: int, **values: Any) -> RunOutcome:
+    return RunOutcome(competition, seed, submitted=True, valid=True, above_median=True, bronze=True, **values)
 
 
-def lost(competition: str, seed: int, **values: Any) -> Outcome:
-    return Outcome(competition, seed, **values)
+def lost(competition: str, seed: int, **values: Any) -> RunOutcome:
+    return RunOutcome(competition, seed, **values)
 
 
 def made(*entries: Entry, **rules: Any) -> Standings:
-    return standings(entries, StandingsOptions(**(RULES | rules)), "v1", "real")
+    return compute_standings(entries, StandingsOptions(**(RULES | rules)), "v1", "real")
 
 
 def scopes(found: Standings) -> dict[str, Scope]:
@@ -85,9 +85,9 @@ def test_categories() -> None:
 
 
 def test_each_figure_counts_what_it_names() -> None:
-    gold = Outcome("a", 0, submitted=True, valid=True, above_median=True, gold=True)
-    silver = Outcome("b", 0, submitted=True, valid=True, above_median=True, silver=True)
-    invalid = Outcome("c", 0, submitted=True)
+    gold = RunOutcome("a", 0, submitted=True, valid=True, above_median=True, gold=True)
+    silver = RunOutcome("b", 0, submitted=True, valid=True, above_median=True, silver=True)
+    invalid = RunOutcome("c", 0, submitted=True)
     figures = scopes(made(entry(gold, silver, invalid)))["all"].figures
     thirds = {name: round(3 * found.mean / 100, 9) for name, found in figures.items() if found and name != "normalised"}
     expected = {"any_medal": 2, "gold": 1, "silver": 1, "bronze": 0, "above_median": 2, "valid": 2, "submitted": 3}
@@ -135,7 +135,7 @@ def used(model: Any) -> dict[str, Any]:
 
 
 def test_calls_tokens_and_cost_are_summed_over_runs_that_report_them(tmp_path: Path) -> None:
-    tokens = Tokens(input=1000, cached=400, output=20)
+    tokens = TokenUsage(input=1000, cached=400, output=20)
     priced = won("a", 0, **used(counted(tmp_path, *[call_of("m", tokens)] * 2)))
     unpriced = won("b", 0, **used(counted(tmp_path, call_of("unpriced", tokens))))
     broken = won("c", 0, **used(None))
@@ -155,13 +155,13 @@ def test_calls_tokens_and_cost_are_summed_over_runs_that_report_them(tmp_path: P
 @pytest.mark.parametrize(
     ("calls", "shown"),
     [
-        ([call_of("unpriced", Tokens(input=10, output=2))], "unknown"),
-        ([call_of("m", Tokens())], "unknown"),
-        ([call_of("m", Tokens()), call_of("m", Tokens(input=1000, output=0))], "0.10 (2 unknown)"),
+        ([call_of("unpriced", TokenUsage(input=10, output=2))], "unknown"),
+        ([call_of("m", TokenUsage())], "unknown"),
+        ([call_of("m", TokenUsage()), call_of("m", TokenUsage(input=1000, output=0))], "0.10 (2 unknown)"),
     ],
     ids=["no price", "no usage", "usage of some calls"],
 )
-def test_an_unknown_cost_is_unknown_and_not_zero(tmp_path: Path, calls: list[Ended], shown: str) -> None:
+def test_an_unknown_cost_is_unknown_and_not_zero(tmp_path: Path, calls: list[FinishedCall], shown: str) -> None:
     without = won("b", 0, **used(counted(tmp_path)))  # it made no call, which cost nothing
     found = made(entry(won("a", 0, **used(counted(tmp_path, *calls))), without, won("c", 0, rerolls=0)))
     assert tables(found)[0].rows[1][-1] == shown, "the third run says nothing"
@@ -193,3 +193,21 @@ def test_seeds_needed() -> None:
     assert (alone.agents, two.agents) == (("mine",), ("mine", "other"))
     assert (alone.seeds or 0) > (two.seeds or 0) > 2
     assert made(TWO_SEEDS).needs == []
+
+
+def test_withheld_medals_count_in_neither_numerator_nor_denominator() -> None:
+    no_medals: dict[str, Any] = {"bronze": None, "silver": None, "gold": None}
+    best = RunOutcome("b", 0, above_median=True, **no_medals)
+    runs = entry(won("a", 0), best, lost("c", 0), lost("a", 1), lost("b", 1, **no_medals), won("c", 1))
+    all = scopes(made(runs))["all"]
+    assert (mean(all), all.withheld) == (50, 1)
+    assert mean(all, "above_median") == 50  # of all three
+    text = "\n".join(notes(made(runs)))
+    assert "Medals of up to 1 of 3 competitions are withheld" in text
+
+
+def test_a_gold_medal_alone_may_be_withheld() -> None:
+    runs = entry(won("a", 0, gold=None), won("b", 0))
+    low = scopes(made(runs, splits={"low": ["a", "b"]}))["low"]
+    assert (mean(low), mean(low, "bronze"), low.withheld) == (100, 100, 0)
+    assert low.figures["gold"] is not None

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from support.run_fixtures import SUBMIT, Mlebench
 
-from mlebench.bundles.again import differences, repeatable_record
 from mlebench.bundles.make import make_bundle
-from mlebench.bundles.reading import read_bundle
+from mlebench.bundles.reader import read_bundle
+from mlebench.bundles.repeat import differences, repeatable_record
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition, Registry
 from mlebench.report.competition_lookup import CompetitionLookup

@@ -12,7 +12,8 @@ from mlebench.cli.run import _say_sandbox
 from mlebench.core.errors import PrerequisiteError
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
-from mlebench.run.execute import FINAL, execute
+from mlebench.run.execute import execute
+from mlebench.run.retry_rules import FINAL
 from mlebench.sandbox import BACKENDS
 from mlebench.sandbox.base import Bind, Launch, Sandbox, Task
 

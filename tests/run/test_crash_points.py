@@ -27,16 +27,16 @@ from mlebench.core.paths import RunPaths
 from mlebench.core.processes import Process
 from mlebench.data.open_runs import open_runs
 from mlebench.records import now, read
-from mlebench.records.run import Attempt, RunRecord
+from mlebench.records.run import Attempt, RunConditions, RunRecord
 from mlebench.records.run_groups import Group, Run
 from mlebench.records.snapshots import SnapshotScores
 from mlebench.registry import Competition
 from mlebench.run import execute as execution
-from mlebench.run import group as groups
-from mlebench.run import regrade
-from mlebench.run.attempts import LOST_STARTS
-from mlebench.run.execute import FINAL, MAY_BE_RETRIED, abandon, execute
-from mlebench.run.publish import collect_outputs, finalize, publish, stage
+from mlebench.run import group_operations as groups
+from mlebench.run import recorder, regrade
+from mlebench.run.execute import abandon, execute
+from mlebench.run.publish import collect_outputs, finalize, publish_result, stage
+from mlebench.run.retry_rules import FINAL, LOST_STARTS, MAY_BE_RETRIED
 from mlebench.run.snapshots import Snapshots
 
 DEAD = (1 << 22) + 1  # no process has this id
@@ -166,7 +166,7 @@ def test_a_second_kill_at_every_step_of_resuming(planned: Callable[[], Run]) -> 
     def half_done() -> Run:
         run = planned()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(execution, "publish", lambda *words, **options: (_ for _ in ()).throw(KilledError))
+            patch.setattr(recorder, "publish_result", lambda *words, **options: (_ for _ in ()).throw(KilledError))
             patch.setattr(leases.Lease, "release", lambda self: None)
             with pytest.raises(KilledError):
                 execute(run.paths.root)
@@ -216,11 +216,11 @@ def test_giving_up_is_killed_at_every_step(
 ) -> None:
     """After infrastructure failures, or crashes of this program, a run ends exactly once."""
 
-    def fails(execution: Any, *_: object) -> None:
-        execution._note_start(None, {})
+    def fails(attempt: Any, *_: object) -> None:
+        attempt._recorder.note_start(None, RunConditions())
         raise SandboxError("the disk is on fire")
 
-    monkeypatch.setattr(execution._Execution, "_host_only", fails)
+    monkeypatch.setattr(execution._Attempt, "_host_only", fails)
 
     def give_up(run: Run) -> None:
         if crash:
@@ -318,11 +318,11 @@ def test_of_two_results_the_first_counts(planned: Callable[[], Run], monkeypatch
     assert second
     results = {"state": "ended", "ended": "finished", "ended_at": TIME}
     with pytest.raises(leases.LeaseLostError):
-        publish(run, stage(run, first), first, detail="first", **results)
+        publish_result(run, stage(run, first), first, detail="first", **results)
     assert not run.paths.result.exists()
     monkeypatch.setattr(first, "require", lambda: None)
-    publish(run, stage(run, first), first, detail="first", **results)
-    publish(run, stage(run, second), second, detail="second", **results)
+    publish_result(run, stage(run, first), first, detail="first", **results)
+    publish_result(run, stage(run, second), second, detail="second", **results)
     assert finalize(run).record.detail == "first"
     assert Run.read(run.paths.root).record.detail == "first"
     assert sorted(path.name for path in run.paths.root.iterdir()) == ["leases", "result", "run.json"]

@@ -19,7 +19,7 @@ from mlebench.core.leases import acquire
 from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition
 from mlebench.sandbox import sandbox_named
-from mlebench.sandbox.usage import descendants
+from mlebench.sandbox.resource_usage import descendants
 
 KILLS = int(os.environ.get("MLEBENCH_RUN_KILLS", "8"))
 VICTIMS = ("runner", "exec", "supervisor", "all")

@@ -31,21 +31,23 @@ from mlebench.cli.run import _say_unstored
 from mlebench.core import leases, paths
 from mlebench.core.errors import PrerequisiteError, StorageError
 from mlebench.core.files import is_temporary, require_free_space
-from mlebench.core.os_errors import UNLIMITED, Space, free_space
+from mlebench.core.os_errors import UNLIMITED, DiskSpace, free_space
 from mlebench.records import now
 from mlebench.records.run import ResourceUse
 from mlebench.records.run_groups import Group, Run, groups_in
 from mlebench.registry import Competition
-from mlebench.run import execute as execution
-from mlebench.run import group as groups
-from mlebench.run.attempts import LOST_STARTS
-from mlebench.run.execute import FINAL, MAY_BE_RETRIED, NOT_STORED, abandon, execute, unstored_result
+from mlebench.run import group_operations as groups
+from mlebench.run import recorder
+from mlebench.run.agent_watch import AgentWatch
+from mlebench.run.execute import abandon, execute, unstored_result
 from mlebench.run.full_disk import charged_for_uploads
 from mlebench.run.publish import unstage
+from mlebench.run.recorder import RunRecorder
+from mlebench.run.retry_rules import FINAL, LOST_STARTS, MAY_BE_RETRIED, NOT_STORED
 from mlebench.run.snapshots import Snapshots
 from mlebench.run.validator_proxy import ValidatorProxy, _connect
 from mlebench.sandbox import collect, session, supervisor
-from mlebench.sandbox.session import Outcome, Session
+from mlebench.sandbox.session import SupervisorClient, TaskOutcome
 
 PROGRAM = f"{SUBMIT}; echo hello; mkdir -p $LOGS_DIR/more; date >$LOGS_DIR/more/when"
 ALLOCATING = ("mkdir", "link", "write")
@@ -99,7 +101,7 @@ def ended_agent(titanic: Competition, tmp_path: Path) -> Run:
 def _kill_before_publishing(folder: Path) -> int | None:
     """Execute a run as a process that is killed once the agent has ended; its exit code, unless it was."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execution._Execution, "_publish", lambda *_: (_ for _ in ()).throw(KilledError))
+        patch.setattr(RunRecorder, "publish", lambda *_: (_ for _ in ()).throw(KilledError))
         try:
             return execute(folder)
         except KilledError:
@@ -224,7 +226,7 @@ def test_a_group_on_a_full_disk_is_cancelled_or_the_command_says_that_it_is_not(
 def test_a_disk_without_space_starts_no_agent(ended_agent: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(ended_agent.paths.group.root / ".work")  # as if the agent had been killed, too
     with monkeypatch.context() as patch:
-        patch.setattr("mlebench.core.files.free_space", lambda _: Space(0, UNLIMITED))
+        patch.setattr("mlebench.core.files.free_space", lambda _: DiskSpace(0, UNLIMITED))
         with pytest.raises(StorageError, match="free some space"):
             require_free_space(ended_agent.paths.root, None)
         assert execute(ended_agent.paths.root) == NOT_STORED
@@ -284,10 +286,9 @@ def test_copying_a_large_submission_does_not_silence_the_runner(
     silent, other = os.pipe()
     lease = leases.acquire(tmp_path / "leases")
     proxy = SimpleNamespace(heartbeat=lambda: None)
-    execution_ = cast("Any", SimpleNamespace(stopping=False, lease=lease, _heed_signals=lambda _: None))
-    assert execution._Execution._watch(
-        execution_, cast("Any", FakeSession()), cast("Any", proxy), None, Snapshots(task, now())
-    )
+    monkeypatch.setattr(AgentWatch, "_heed_signals", lambda *_: None)
+    watch = AgentWatch(cast("Any", None), cast("Any", None), cast("Any", lease))
+    assert watch.wait(cast("Any", FakeSession()), cast("Any", proxy), None, Snapshots(task, now()))
     for descriptor in (silent, other):
         os.close(descriptor)
 
@@ -299,12 +300,12 @@ def test_snapshots_leave_room_for_the_submission(tmp_path: Path, monkeypatch: py
     submission.parent.mkdir(parents=True)
     submission.write_bytes(bytes(1000))
     snapshots = Snapshots(task, now())
-    monkeypatch.setattr("mlebench.run.snapshots.free_space_floor", lambda _: Space(5000, 10))
-    for free in (Space(6999, 1000), Space(1 << 40, 9)):
+    monkeypatch.setattr("mlebench.run.snapshots.free_space_floor", lambda _: DiskSpace(5000, 10))
+    for free in (DiskSpace(6999, 1000), DiskSpace(1 << 40, 9)):
         monkeypatch.setattr("mlebench.run.snapshots.free_space", lambda _, free=free: free)
         snapshots.look()
         assert not (tmp_path / "snapshots").exists()
-    monkeypatch.setattr("mlebench.run.snapshots.free_space", lambda _: Space(7000, 10))
+    monkeypatch.setattr("mlebench.run.snapshots.free_space", lambda _: DiskSpace(7000, 10))
     snapshots.look()
     assert [path.stat().st_size for path in (tmp_path / "snapshots").iterdir()] == [1000]
 
@@ -432,13 +433,13 @@ def test_uploads_to_the_validator_give_no_second_start(
 ) -> None:
     """They are not in the agent's folders, and would count as those of others if they filled the disk."""
     run = _plan(COMMAND, f"{SUBMIT}; exit 3", titanic, tmp_path / "runs")
-    watch = execution._Execution._watch
+    watch = AgentWatch.wait
 
-    def fail_on_a_full_disk(*arguments: Any) -> Outcome:
+    def fail_on_a_full_disk(*arguments: Any) -> TaskOutcome:
         outcome = watch(*arguments)
         return replace(outcome, ended="infra_error", used=ResourceUse(disk_filled_by="others"))
 
-    monkeypatch.setattr(execution._Execution, "_watch", fail_on_a_full_disk)
+    monkeypatch.setattr(AgentWatch, "wait", fail_on_a_full_disk)
     monkeypatch.setattr(ValidatorProxy, "has_filled_disk", True)
     assert execute(run.paths.root) == FINAL
     record = Run.read(run.paths.root).record
@@ -447,7 +448,7 @@ def test_uploads_to_the_validator_give_no_second_start(
 
 def test_an_agent_whose_uploads_filled_the_disk_is_over_it() -> None:
     used = ResourceUse(disk_filled_by="others")
-    failed = Outcome("infra_error", "exit code 3 on a disk that others had filled", 3, 1.0, used)
+    failed = TaskOutcome("infra_error", "exit code 3 on a disk that others had filled", 3, 1.0, used)
     charged = charged_for_uploads(failed)
     assert (charged.ended, charged.used.disk_filled_by) == ("over_disk", "this run")
     finished = charged_for_uploads(replace(failed, ended="finished", exit_code=0))
@@ -571,7 +572,7 @@ def test_a_result_that_is_damaged_costs_nothing_else(ended_agent: Run, content: 
     """The runner was killed just after it had published the result, and a failing disk has lost its record."""
     folder = ended_agent.paths.root
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execution._Execution, "_finalize", lambda *_: (_ for _ in ()).throw(KilledError))
+        patch.setattr(RunRecorder, "_finalize", lambda *_: (_ for _ in ()).throw(KilledError))
         with pytest.raises(KilledError):
             execute(folder)
     result = ended_agent.paths.result
@@ -659,7 +660,7 @@ def _record_end_elsewhere(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch, paths.outcome(work).open("r+b") as file:
         patch.setattr(os, "pwrite", lambda *_: (_ for _ in ()).throw(OSError(errno.EROFS, "read-only")))
         task = SimpleNamespace(name=work.name)
-        recording = SimpleNamespace(ending=supervisor.Ending(**ended), task=task, _outcome=file.fileno())
+        recording = SimpleNamespace(ending=supervisor.SupervisorReport(**ended), task=task, _outcome=file.fileno())
         supervisor.Supervisor._record(cast("Any", recording))
 
 
@@ -715,9 +716,7 @@ def test_a_disk_that_takes_nothing_from_any_step_of_the_supervisor_on(
         patch.setenv("PYTHONPATH", str(tmp_path))
         patch.setenv("TEST_ROOT", str(tmp_path / "runs"))
         patch.setenv("TEST_STEPS", str(steps))
-        patch.setattr(
-            execution._Execution, "_stage_and_publish", lambda *_: (_ for _ in ()).throw(StorageError("read-only"))
-        )
+        patch.setattr(RunRecorder, "_fill_and_publish", lambda *_: (_ for _ in ()).throw(StorageError("read-only")))
         assert execute(run.paths.root) in (NOT_STORED, MAY_BE_RETRIED)
     assert execute(run.paths.root) == FINAL
     record = Run.read(run.paths.root).record
@@ -750,7 +749,7 @@ def test_a_damaged_end_that_somebody_removes_lets_the_agent_start_again(ended_ag
 
 def test_the_longest_detail_fits_into_the_room_for_an_outcome(tmp_path: Path) -> None:
     """Whatever an agent printed last: one that does not fit would look damaged."""
-    ending = supervisor.Ending(detail="\N{GRINNING FACE}" * 9999, cause="infra_error")
+    ending = supervisor.SupervisorReport(detail="\N{GRINNING FACE}" * 9999, cause="infra_error")
     recording = cast("Any", SimpleNamespace(ending=ending, _outcome=supervisor._reserve(paths.outcome(tmp_path))))
     supervisor.Supervisor._record(recording)
     os.close(recording._outcome)
@@ -765,7 +764,7 @@ def test_a_runner_that_is_killed_while_it_stores_an_interrupted_result_keeps_the
     folder = ended_agent.paths.root
     for _ in range(2):  # the second is killed with a result staged by the first
         with monkeypatch.context() as patch:
-            patch.setattr(execution, "grade_run", lambda *_: (_ for _ in ()).throw(KilledError))
+            patch.setattr(recorder, "grade_run", lambda *_: (_ for _ in ()).throw(KilledError))
             with pytest.raises(KilledError):
                 execute(folder)
     assert execute(folder) == FINAL
@@ -792,6 +791,6 @@ def test_a_supervisor_that_has_no_room_to_start_is_no_start_of_the_agent(
 def test_an_outcome_that_a_killed_supervisor_had_recorded_counts(ended_agent: Run) -> None:
     work = unstored_result(Run.read(ended_agent.paths.root))
     assert work
-    ended = object.__new__(Session)
+    ended = object.__new__(SupervisorClient)
     ended._work, ended._ended, ended._supervisor = work, None, subprocess.Popen(["true"])
     assert ended._conclude().ended == "finished"

@@ -18,8 +18,8 @@ from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
 from mlebench.run import gpus
 from mlebench.run.gpus import GpuLease, GpuPool
-from mlebench.run.machine import gpus as gpus_here
-from mlebench.sandbox.usage import descendants
+from mlebench.run.hardware import gpus as gpus_here
+from mlebench.sandbox.resource_usage import descendants
 
 
 class Machine:

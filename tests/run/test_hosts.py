@@ -23,7 +23,8 @@ from mlebench.records.run_groups import Group, Run, counts
 from mlebench.registry import Competition
 from mlebench.run import execute as execution
 from mlebench.run import hosts
-from mlebench.run.execute import FINAL, MAY_BE_RETRIED, execute
+from mlebench.run.execute import execute
+from mlebench.run.retry_rules import FINAL, HOST_FAILURES, MAY_BE_RETRIED
 
 BROKEN = "alpha"
 
@@ -104,7 +105,7 @@ def test_failures_count_only_in_a_row(planned: Callable[..., Group], monkeypatch
 
     for folder in (first, second):
         with monkeypatch.context() as patch:
-            patch.setattr(execution._Execution, "_load", fails)
+            patch.setattr(execution, "_load", fails)
             assert execute(folder) == MAY_BE_RETRIED
         assert execute(third if folder == first else first) == FINAL
     assert hosts.stopped_hosts(group.paths) == {}
@@ -121,7 +122,7 @@ def test_attempts_that_never_started_an_agent_do_not_use_up_a_runs_retries(
 
     for _ in range(5):
         with monkeypatch.context() as patch:
-            patch.setattr(execution._Execution, "_load", fails)
+            patch.setattr(execution, "_load", fails)
             assert execute(run.paths.root) == MAY_BE_RETRIED
         hosts.forget_failures(group.paths, only_here=True)
     assert execute(run.paths.root) == FINAL
@@ -139,8 +140,8 @@ def test_a_crash_before_an_agent_has_started_is_held_against_the_host(
         raise RuntimeError("libc is broken")
 
     with monkeypatch.context() as patch:
-        patch.setattr(execution._Execution, "_load", crashes)
-        for _ in range(hosts.FAILURES):
+        patch.setattr(execution, "_load", crashes)
+        for _ in range(HOST_FAILURES):
             with pytest.raises(RuntimeError):
                 execute(run.paths.root)
     assert hosts.stopped_hosts(group.paths) == {hosts.this_host(): "libc is broken"}

@@ -28,7 +28,7 @@ from support.waiting import read_terminal, wait_until
 
 from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Competition
-from mlebench.run.attempts import LOST_STARTS
+from mlebench.run.retry_rules import LOST_STARTS
 from mlebench.sandbox import sandbox_named, session
 
 Runner = Callable[..., Group]

@@ -66,6 +66,21 @@ def test_an_agent_finds_a_packed_sample_unpacked(mlebench: Mlebench, tmp_path: P
     assert run.paths.submission.read_bytes() == public_sample_bytes(Registry(tmp_path / "data").get_competition(id))
 
 
+def test_a_group_runs_and_is_repeated_under_profile_v2(mlebench: Mlebench, tmp_path: Path) -> None:
+    where = ["--data-dir", str(tmp_path / "data"), "--runs-dir", str(tmp_path / "runs"), "--sandbox", "process"]
+    conditions = ["-c", "random-acts-of-pizza", "--twin", "--profile", "v2", "--time-limit", "5m"]
+    mlebench("run", "--agent", "dummy", *conditions, *where)
+    (first,) = (tmp_path / "runs").iterdir()
+    mlebench("run", "--like", str(first), *where)
+    groups = [Group.read(folder) for folder in (tmp_path / "runs").iterdir()]
+    for (run,) in map(list, map(Group.runs, groups)):
+        report = run.record.report
+        assert report is not None
+        assert (report.profile, report.release, report.status) == ("v2", "v2.0rc1", "graded")
+        assert report.has_no_medals
+    assert {path.name for path in (tmp_path / "data" / "random-acts-of-pizza").glob("prepared*")} == {"prepared-v2"}
+
+
 def test_metadata_is_what_existing_tools_read(run: Runner, titanic: Competition) -> None:
     group = run(f"[ $SEED = 1 ] && exit 1; {SUBMIT}", "--seeds", "2")
     metadata = json.loads(group.paths.metadata.read_text())

@@ -19,7 +19,7 @@ from mlebench.core.untrusted import plain
 from mlebench.registry import Competition
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Bind
-from mlebench.sandbox.session import Session
+from mlebench.sandbox.session import SupervisorClient
 
 REFUSED = {"EPERM", "EACCES", "EROFS", "ENOSYS", "EXDEV", "ESRCH", "EINVAL", "ENOSPC", "ENXIO"}
 USERS = [None, 65534] if os.geteuid() == 0 else [None]  # only root can become another user
@@ -279,7 +279,7 @@ def test_an_agent_started_by_root_has_a_user_that_nobody_else_has(tmp_path: Path
     require(sandbox)
     mark = f"3{uuid4().int % 10**8}"
     task = make_task(tmp_path, f"touch /home/started; sleep {mark} & sleep {mark}")
-    session = Session(task, sandbox_named(sandbox).launch(task))
+    session = SupervisorClient(task, sandbox_named(sandbox).launch(task))
     try:
         wait(lambda: len(processes(f"sleep\0{mark}\0")) == 2)
         for pid in processes(f"sleep\0{mark}\0"):

@@ -18,14 +18,14 @@ from support.records import report_of, write_record
 from support.run_fixtures import SUBMIT, Mlebench, Start
 from support.waiting import wait_until
 
-from mlebench.cli.story import story_lines
+from mlebench.cli.timeline import timeline_lines
 from mlebench.core.paths import RunPaths, model_calls
 from mlebench.core.paths import trajectory as trajectory_file
-from mlebench.records import jsonlines, timeline
+from mlebench.records import timeline, untrusted_lines
 from mlebench.records.group import GroupRecord
 from mlebench.records.run import Attempt, RunRecord
 from mlebench.records.run_groups import Group, Run
-from mlebench.records.timeline import Story, story
+from mlebench.records.timeline import Timeline, read_timeline
 from mlebench.records.usage import ModelUsage
 from mlebench.registry import Competition
 
@@ -82,8 +82,8 @@ def _write(path: Path, *lines: Any) -> None:
     )
 
 
-def _shown(told: Story) -> str:
-    return "\n".join(story_lines(told))
+def _shown(timeline: Timeline) -> str:
+    return "\n".join(timeline_lines(timeline))
 
 
 STEPS = [
@@ -111,9 +111,9 @@ def test_every_kind_is_shown_in_order(ended: Run) -> None:
     _write(trajectory_file(ended.paths.logs), *STEPS)
     ended.paths.snapshots.mkdir()
     (ended.paths.snapshots / "00000006.5.csv").write_text("id,a\n")
-    told = story(ended)
-    assert told.left_out == []
-    assert [event.title for event in told.events] == [
+    timeline = read_timeline(ended)
+    assert timeline.left_out == []
+    assert [event.title for event in timeline.events] == [
         "the run begins: spaceship-titanic, seed 0",
         "agent mine",
         "thought",
@@ -126,7 +126,7 @@ def test_every_kind_is_shown_in_order(ended: Run) -> None:
         "the agent ends: done",
         "the run ends: finished",
     ]
-    text = _shown(told)
+    text = _shown(timeline)
     for words in (
         "I look around.",
         "train.csv",
@@ -145,23 +145,23 @@ def test_the_gateway_s_account_of_calls_replaces_the_agent_s(ended: Run) -> None
     bad = {"time": BEGUN + 5, "seconds": 0.1, "model": "big", "status": 429, "error": "slower", "cost": None}
     # The trace has calls in the order in which they ended, and says when they began.
     _write(model_calls(ended.paths.logs), bad, good | {"request": {}, "answer": answer})
-    told = story(ended)
-    calls = [event for event in told.events if event.kind == "call"]
+    timeline = read_timeline(ended)
+    calls = [event for event in timeline.events if event.kind == "call"]
     assert [event.title for event in calls] == [
         "big, 100 tokens in (60 cached), 20 out (5 reasoning), $0.2500, 2.0 s",
         "big, status 429, 0.1 s",
     ]
     assert [event.text for event in calls] == ["Look there.\nf {}", "slower"]
-    assert "according to the gateway: 2 calls, 100 tokens in, $0.2500" in _shown(told)
+    assert "according to the gateway: 2 calls, 100 tokens in, $0.2500" in _shown(timeline)
 
 
 def test_without_a_gateway_the_agent_is_believed_and_cannot_forge_a_trace(ended: Run) -> None:
     _write_group(ended.paths.root.parent, network="none")
     _write(trajectory_file(ended.paths.logs), *STEPS)
     _write(model_calls(ended.paths.logs), {"time": BEGUN, "model": "forged"})
-    told = story(ended)
-    assert [event.title for event in told.events if event.kind == "call"] == ["m, 10 tokens in"]
-    assert "according to the agent: 1 calls, 10 tokens in, cost unknown" in _shown(told)
+    timeline = read_timeline(ended)
+    assert [event.title for event in timeline.events if event.kind == "call"] == ["m, 10 tokens in"]
+    assert "according to the agent: 1 calls, 10 tokens in, cost unknown" in _shown(timeline)
 
 
 def test_times_outside_the_run_do_not_reorder_the_story(ended: Run) -> None:
@@ -170,7 +170,7 @@ def test_times_outside_the_run_do_not_reorder_the_story(ended: Run) -> None:
         trajectory_file(ended.paths.logs),
         *({"kind": "thought", "time": at, "text": str(n)} for n, at in enumerate(times)),
     )
-    thoughts = [event for event in story(ended).events if event.kind == "thought"]
+    thoughts = [event for event in read_timeline(ended).events if event.kind == "thought"]
     assert [event.text for event in thoughts] == [str(n) for n in range(len(times))]
     assert [event.time - BEGUN for event in thoughts] == [50, 50, 50, 50, 50, 50, 50, 60]
 
@@ -185,7 +185,7 @@ def test_texts_cannot_control_a_terminal(ended: Run) -> None:
         trajectory_file(ended.paths.logs),
         *({"kind": kind, "time": BEGUN, **dict.fromkeys(keys, ATTACKS)} for kind in kinds),
     )
-    text = _shown(story(ended))
+    text = _shown(read_timeline(ended))
     assert "gone" in text
     assert "<b>bold</b> [red]x[/red]" in text
     assert not [c for c in text if c not in "\n\t" and unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
@@ -195,18 +195,18 @@ def test_texts_cannot_control_a_terminal(ended: Run) -> None:
 
 def test_long_texts_lose_their_middle_and_say_so(ended: Run) -> None:
     _write(trajectory_file(ended.paths.logs), {"kind": "output", "time": BEGUN, "text": "a" * 60_000 + "b" * 60_000})
-    (event,) = (event for event in story(ended).events if event.kind == "output")
+    (event,) = (event for event in read_timeline(ended).events if event.kind == "output")
     assert event.cut == 20_000
     assert "… 20000 characters …" in event.text
     assert (event.text[0], event.text[-1]) == ("a", "b")
-    shown = list(story_lines(story(ended)))
+    shown = list(timeline_lines(read_timeline(ended)))
     assert max(map(len, shown)) < 200
     _write(trajectory_file(ended.paths.logs), {"kind": "output", "time": BEGUN, "text": "x\n" * 1000})
-    assert "… 988 lines …" in _shown(story(ended))
+    assert "… 988 lines …" in _shown(read_timeline(ended))
 
 
 def test_lines_that_cannot_be_read_are_counted(ended: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsonlines, "LONGEST_LINE", 1_000_000)
+    monkeypatch.setattr(untrusted_lines, "LONGEST_LINE", 1_000_000)
     good = {"kind": "thought", "time": BEGUN, "text": "good"}
     bad = [
         b"",
@@ -220,9 +220,9 @@ def test_lines_that_cannot_be_read_are_counted(ended: Run, monkeypatch: pytest.M
     ]
     long = [json.dumps(good).encode() + b" " * length for length in (999_999, 1_000_000, 2_000_001)]
     _write(trajectory_file(ended.paths.logs), good, *bad, *long, good)
-    told = story(ended)
-    assert [event.text for event in told.events if event.kind == "thought"] == ["good", "good"]
-    assert told.left_out == ["trajectory.jsonl: 10 lines that are not JSON objects, too long or too deeply nested"]
+    timeline = read_timeline(ended)
+    assert [event.text for event in timeline.events if event.kind == "thought"] == ["good", "good"]
+    assert timeline.left_out == ["trajectory.jsonl: 10 lines that are not JSON objects, too long or too deeply nested"]
 
 
 def test_a_file_is_read_within_bounds(ended: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,14 +230,14 @@ def test_a_file_is_read_within_bounds(ended: Run, monkeypatch: pytest.MonkeyPatc
     size = len(json.dumps(line)) + 1
     _write(trajectory_file(ended.paths.logs), *[line] * 1000)
     monkeypatch.setattr(timeline, "MOST_EVENTS", 10)
-    told = story(ended)
-    assert len(told.events) == 12
-    assert told.left_out == ["trajectory.jsonl: all lines after the first 10"]
+    shown = read_timeline(ended)
+    assert len(shown.events) == 12
+    assert shown.left_out == ["trajectory.jsonl: all lines after the first 10"]
     monkeypatch.setattr(timeline, "MOST_EVENTS", 10_000)
-    monkeypatch.setattr(jsonlines, "MOST_BYTES", 10 * size)
-    told = story(ended)
-    assert len(told.events) == 12
-    assert told.left_out == [f"trajectory.jsonl: its last {990 * size} bytes"]
+    monkeypatch.setattr(untrusted_lines, "MOST_BYTES", 10 * size)
+    shown = read_timeline(ended)
+    assert len(shown.events) == 12
+    assert shown.left_out == [f"trajectory.jsonl: its last {990 * size} bytes"]
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
@@ -248,9 +248,9 @@ def test_anything_but_a_file_is_not_read(ended: Run, kind: str, tmp_path: Path) 
         where.symlink_to(tmp_path / "secret")
     else:
         os.mkfifo(where) if kind == "pipe" else where.mkdir()
-    told = story(ended)
-    assert len(told.events) == 2
-    assert told.left_out[0].startswith("trajectory.jsonl, which is a ")
+    timeline = read_timeline(ended)
+    assert len(timeline.events) == 2
+    assert timeline.left_out[0].startswith("trajectory.jsonl, which is a ")
 
 
 values = st.recursive(
@@ -277,7 +277,7 @@ lines = st.dictionaries(names, values, max_size=8).flatmap(
 def test_any_lines_make_a_story(ended: Run, told: list[Any], called: list[Any]) -> None:
     _write(trajectory_file(ended.paths.logs), *told)
     _write(model_calls(ended.paths.logs), *called)
-    made = story(ended)
+    made = read_timeline(ended)
     assert [event.time for event in made.events] == sorted(event.time for event in made.events)
     assert all(BEGUN <= event.time <= BEGUN + 100 for event in made.events)
     text = _shown(made)
@@ -287,12 +287,12 @@ def test_any_lines_make_a_story(ended: Run, told: list[Any], called: list[Any]) 
 
 
 def test_the_page_describes_every_kind() -> None:
-    page = (Path(__file__).parents[2] / "docs/trajectories.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/reference/trajectories.md").read_text(encoding="utf-8")
     rows = [row.split("|") for row in re.findall(r"^\| `.*", page, re.MULTILINE)]
     described = {row[1].strip(" `"): tuple(re.findall(r"`(\w+)`", row[2])) for row in rows}
     for kind, known in timeline.KINDS.items():
         assert set(described[kind]) - {"step", "text"} == set(known.keys), kind
-    assert [row[1].strip(" `") for row in rows][-8:] == [item.name for item in fields(timeline.Event)]
+    assert [row[1].strip(" `") for row in rows][-8:] == [item.name for item in fields(timeline.TimelineEvent)]
 
 
 def test_a_real_run_has_a_story(run: Callable[..., Group], mlebench: Mlebench) -> None:
@@ -318,7 +318,7 @@ def test_a_run_in_progress_has_a_story_so_far(start: Start, titanic: Competition
 
     def titles() -> set[str]:
         groups = [Group.read(record.parent) for record in tmp_path.glob("*/group.json")]
-        return {event.title for group in groups for run in group.runs() for event in story(run).events}
+        return {event.title for group in groups for run in group.runs() for event in read_timeline(run).events}
 
     wait_until(lambda: wanted <= titles(), "the story has a thought and a submission", process=runner, details=titles)
     assert not any("the run ends" in title for title in titles())

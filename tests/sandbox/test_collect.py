@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mlebench.core.os_errors import Space
-from mlebench.sandbox.collect import Room, collect, snapshot
+from mlebench.core.os_errors import DiskSpace
+from mlebench.sandbox.collect import CopyLimits, collect, snapshot
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_files_and_folders_are_copied_and_are_ours(left: Path, tmp_path: Path) -
 def test_a_file_that_the_disk_has_no_room_for_is_linked_unless_it_may_be_anothers(
     left: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mlebench.sandbox.collect.free_space", lambda _: Space(0, 1 << 20))
+    monkeypatch.setattr("mlebench.sandbox.collect.free_space", lambda _: DiskSpace(0, 1 << 20))
     (left / "large").write_bytes(bytes(10_000))
     (left / "large").chmod(0o4711)
     (tmp_path / "others").write_text("not the agent's")
@@ -99,10 +99,10 @@ def test_holes_stay_holes_and_large_files_are_left_out(left: Path, tmp_path: Pat
 def test_only_so_many_files_are_copied(left: Path, tmp_path: Path) -> None:
     for number in range(50):
         (left / f"{number:02}").write_text("x")
-    seen = collect(left, tmp_path / "copy", Room(files=20))
+    seen = collect(left, tmp_path / "copy", CopyLimits(files=20))
     assert len(list((tmp_path / "copy").iterdir())) == 20
     assert seen.left_out_in_all == 30
-    seen = collect(left, tmp_path / "other", Room(bytes=10))
+    seen = collect(left, tmp_path / "other", CopyLimits(bytes=10))
     assert len(list((tmp_path / "other").iterdir())) == 10
 
 

@@ -12,7 +12,7 @@ from support.traps import run_as
 
 from mlebench.sandbox import cpus
 from mlebench.sandbox.base import Bind, interpreter
-from mlebench.sandbox.cpus import Cpus, as_list, as_mask, write_sys
+from mlebench.sandbox.cpus import CpuChoice, as_list, as_mask, write_sys
 
 USERS = [None, 65534] if os.geteuid() == 0 else [None]  # only root can become another user
 HERE = len(os.sched_getaffinity(0))
@@ -34,7 +34,7 @@ def test_joblib_counts_physical_cores_and_prints_nothing_else(tmp_path: Path, sh
     outcome, log = run_task("bubblewrap", task)
     assert outcome.ended == "finished", log
     count, *counts = map(int, log.split())
-    physical = len({cpus.Location.of(number)[:2] for number in os.sched_getaffinity(0)})
+    physical = len({cpus.CpuLocation.of(number)[:2] for number in os.sched_getaffinity(0)})
     assert [count, *counts] == [1] * 4 if share else [HERE, HERE, HERE, physical]
 
 
@@ -58,15 +58,15 @@ def test_sys_shows_the_topology_of_the_share_and_nothing_else(tmp_path: Path, us
 
 def test_sandboxes_get_different_cpus_as_long_as_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(90_000, 90_005)))  # nobody else has these
-    first, second, third = (Cpus.choose(2, enforced=True, exclusive=True) for _ in range(3))
+    first, second, third = (CpuChoice.choose(2, enforced=True, exclusive=True) for _ in range(3))
     assert {*first.numbers} & {*second.numbers} == set()
     assert len({*first.numbers, *second.numbers, *third.numbers}) == 5, "the third has to share one"
     assert [len(chosen.numbers) for chosen in (first, second, third)] == [2, 2, 2]
-    helper = Cpus.choose(2, enforced=True, exclusive=False)
+    helper = CpuChoice.choose(2, enforced=True, exclusive=False)
     assert (len(helper.numbers), helper.holders) == (5, [])
     for holder in second.holders:
         holder.close()
-    again = Cpus.choose(2, enforced=True, exclusive=True)
+    again = CpuChoice.choose(2, enforced=True, exclusive=True)
     assert again.numbers == second.numbers, "they are free again"
     for holder in (*first.holders, *third.holders, *again.holders):
         holder.close()
@@ -79,7 +79,7 @@ def test_a_part_of_a_cpu_is_given_only_if_something_limits_it(
     monkeypatch: pytest.MonkeyPatch, share: float | None, enforced: bool, count: int
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(91_000, 91_004)))
-    chosen = Cpus.choose(share, enforced=enforced, exclusive=True)
+    chosen = CpuChoice.choose(share, enforced=enforced, exclusive=True)
     assert len(chosen.numbers) == count
     for holder in chosen.holders:
         holder.close()
@@ -88,7 +88,7 @@ def test_a_part_of_a_cpu_is_given_only_if_something_limits_it(
 def test_siblings_are_those_of_the_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two packages with two cores of two threads each; the second thread of the first core is another run's."""
     cores = {0: (0, 0), 1: (0, 1), 2: (1, 0), 3: (1, 1), 5: (0, 1), 40: (1, 0)}
-    monkeypatch.setattr(cpus.Location, "of", lambda number: cpus.Location(*cores[number], cores[number][0]))
+    monkeypatch.setattr(cpus.CpuLocation, "of", lambda number: cpus.CpuLocation(*cores[number], cores[number][0]))
     write_sys(tmp_path, list(cores), 2.5, 1000)
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     files = {str(path.relative_to(tmp_path)): path.read_text().strip() for path in written}

@@ -20,11 +20,11 @@ from support.waiting import wait_until
 from mlebench.core import paths
 from mlebench.core.errors import StorageError
 from mlebench.core.files import require_free_space
-from mlebench.core.os_errors import Space
-from mlebench.sandbox import sandbox_named, usage
-from mlebench.sandbox.session import Session
-from mlebench.sandbox.shared_disk import Notes
-from mlebench.sandbox.usage import DiskWatch
+from mlebench.core.os_errors import DiskSpace
+from mlebench.sandbox import resource_usage, sandbox_named
+from mlebench.sandbox.resource_usage import DiskWatch
+from mlebench.sandbox.session import SupervisorClient
+from mlebench.sandbox.shared_disk import DiskNotes
 
 AMPLE = replace(SMALL, disk=1000 * MB, inodes=100_000)
 MANY_FILES = "for i in {1..4000}; do : > file-$i; done 2>/dev/null"
@@ -129,13 +129,13 @@ def test_who_opens_too_many_files_to_be_measured_is_over_its_limit(
     fake_disk: "FakeDisk", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While we look at millions of descriptors, the run would go on beyond all its limits, even that of time."""
-    monkeypatch.setattr(usage, "MOST_OPEN", 100)
+    monkeypatch.setattr(resource_usage, "MOST_OPEN", 100)
     watch, pids = fake_disk.start("a"), lambda: [os.getpid()]
     with contextlib.ExitStack() as stack:
         for _ in range(101):
             stack.enter_context(Path(os.devnull).open("rb"))
         assert watch.fault(50 * MB, 1000, pids) == "more than 100 files were held open"
-        fake_disk.free = Space(0, 900)
+        fake_disk.free = DiskSpace(0, 900)
         shortage = watch.shortage(pids)
     assert shortage
     assert shortage.own.may_hide
@@ -165,12 +165,12 @@ def test_who_fills_a_disk_with_empty_files_is_over_it(small_disk: Path) -> None:
     assert "inodes are free), and this run filled it" in outcome.detail
 
 
-def start_and_wait(folder: Path, program: str) -> tuple[Session, Path]:
+def start_and_wait(folder: Path, program: str) -> tuple[SupervisorClient, Path]:
     """A task that does something, waits for the returned file, and goes on with a command."""
     first, then = program.split(" THEN ")
     task = make_task(folder, f"{first}; echo > /home/ready; until [ -e /home/go ]; do sleep 0.1; done; {then}", AMPLE)
     (task.home / "ready").touch()  # even a full disk has room for it
-    session = Session(task, sandbox_named("bubblewrap").launch(task))
+    session = SupervisorClient(task, sandbox_named("bubblewrap").launch(task))
     return session, task.home / "go"
 
 
@@ -241,14 +241,14 @@ class FakeDisk:
     """A disk whose free space the test sets; what runs write to their folders is real."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch):
-        self.folder, self.free = folder, Space(100 * MB, 1000)
-        monkeypatch.setattr(usage, "free_space", lambda _: self.free)
-        monkeypatch.setattr(usage, "free_space_floor", lambda _: Space(MB, 10))
+        self.folder, self.free = folder, DiskSpace(100 * MB, 1000)
+        monkeypatch.setattr(resource_usage, "free_space", lambda _: self.free)
+        monkeypatch.setattr(resource_usage, "free_space_floor", lambda _: DiskSpace(MB, 10))
 
     def start(self, name: str) -> DiskWatch:
         work = self.folder / "runs" / f"group of {name}" / ".work" / name
         (work / "home").mkdir(parents=True)
-        notes = partial(Notes, str(paths.disk_note(work)), paths.disk_notes(work))
+        notes = partial(DiskNotes, str(paths.disk_note(work)), paths.disk_notes(work))
         return DiskWatch([str(work / "home")], str(work), notes)
 
     def write(self, name: str, megabytes: int = 0, files: int = 0) -> None:
@@ -256,7 +256,7 @@ class FakeDisk:
         (home / "file").write_bytes(bytes(megabytes * MB))
         for number in range(files):
             (home / str(number)).touch()
-        self.free = Space(self.free.bytes - megabytes * MB, self.free.files - files)
+        self.free = DiskSpace(self.free.bytes - megabytes * MB, self.free.files - files)
 
     def judge(self, runs: dict[str, DiskWatch]) -> dict[str, str]:
         """Who filled the disk, as each run sees it."""
@@ -275,7 +275,7 @@ def test_the_run_that_wrote_most_ends(fake_disk: FakeDisk) -> None:
     runs = {name: fake_disk.start(name) for name in "abcd"}
     for name, megabytes in {"a": 20, "b": 20, "c": 19, "d": 1}.items():
         fake_disk.write(name, megabytes)
-    fake_disk.free = Space(0, 900)
+    fake_disk.free = DiskSpace(0, 900)
     assert fake_disk.judge(runs) == {"a": "other runs", "b": "this run", "c": "other runs", "d": "other runs"}
     shutil.rmtree(fake_disk.folder / "runs" / "group of b")  # it is stored, but that freed nothing
     assert fake_disk.judge({name: runs[name] for name in "acd"})["a"] == "others"
@@ -285,7 +285,7 @@ def test_runs_do_not_end_because_of_what_others_wrote(fake_disk: FakeDisk) -> No
     runs = {name: fake_disk.start(name) for name in "abc"}
     for name in runs:
         fake_disk.write(name, 10)
-    fake_disk.free = Space(0, 900)
+    fake_disk.free = DiskSpace(0, 900)
     assert fake_disk.judge(runs) == dict.fromkeys("abc", "others")
 
 
@@ -294,7 +294,7 @@ def test_a_dead_run_is_not_blamed_and_its_neighbours_neither(fake_disk: FakeDisk
     fake_disk.write("a", 60)
     for name in "bc":
         fake_disk.write(name, 5)
-    fake_disk.free = Space(0, 900)
+    fake_disk.free = DiskSpace(0, 900)
     assert fake_disk.judge(runs)["a"] == "this run"
     (note,) = fake_disk.folder.glob("runs/*/.work/a/disk.json")
     os.utime(note, (0, 0))  # its supervisor was killed long ago, and nobody has removed its folder

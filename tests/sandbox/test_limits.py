@@ -31,7 +31,7 @@ from support.traps import run_as
 from mlebench.sandbox import sandbox_named, supervisor
 from mlebench.sandbox.base import Launch, Task, chown_tree
 from mlebench.sandbox.cgroups import Cgroup
-from mlebench.sandbox.session import Session
+from mlebench.sandbox.session import SupervisorClient
 from mlebench.sandbox.supervisor import Supervisor
 
 
@@ -79,7 +79,7 @@ def test_a_program_killed_for_its_memory_before_it_reported_its_end(tmp_path: Pa
     require("bubblewrap")
     task = make_task(tmp_path, "true")
     hog = ("python3", "-c", "import time; x = bytearray(900_000_000); time.sleep(100)")
-    session = Session(task, replace(sandbox_named("bubblewrap").launch(task), argv=hog))
+    session = SupervisorClient(task, replace(sandbox_named("bubblewrap").launch(task), argv=hog))
     outcome = wait_for_end(session)
     if not outcome.enforced_by["memory"].startswith("cgroup"):
         pytest.skip("there is no control group")
@@ -166,7 +166,7 @@ def test_what_a_program_left_running_ends_with_it(sandbox: str, tmp_path: Path) 
 def test_a_sandbox_ends_with_its_runner(sandbox: str, tmp_path: Path) -> None:
     mark = long_sleep()
     task = make_task(tmp_path, f"sleep {mark}")
-    session = Session(task, sandbox_named(sandbox).launch(task))
+    session = SupervisorClient(task, sandbox_named(sandbox).launch(task))
     session.stop()  # what the supervisor sees when the runner dies: the end of its input
     assert wait_for_end(session, wanted=False).ended == "cancelled"
     wait_until_gone(mark, 100)
@@ -213,10 +213,10 @@ def test_a_killed_client_is_not_the_agents_fault(engine: str, tmp_path: Path) ->
     wait_until_gone(mark, 100)
 
 
-def _begun(name: str, folder: Path, command: str) -> tuple[Session, Task]:
+def _begun(name: str, folder: Path, command: str) -> tuple[SupervisorClient, Task]:
     """A task that has printed its first line."""
     task = make_task(folder, command)
-    session = Session(task, sandbox_named(name).launch(task))
+    session = SupervisorClient(task, sandbox_named(name).launch(task))
     log = task.work / "run.log"
     deadline = time.monotonic() + 120
     while not (log.is_file() and "begun" in log.read_text()):
@@ -258,7 +258,7 @@ def test_a_clients_success_does_not_count_without_its_containers(tmp_path: Path)
     task = make_task(tmp_path, "true")
     outcomes = []
     for code, says in (("0", "0"), ("0", ""), ("0", "137"), ("7", "7"), ("7", "0")):
-        session = Session(
+        session = SupervisorClient(
             task, Launch(argv=("bash", "-c", f"exit {code}"), exit_code_query=("echo", says), cgroup=False)
         )
         outcomes.append(wait_for_end(session).ended)
@@ -267,7 +267,7 @@ def test_a_clients_success_does_not_count_without_its_containers(tmp_path: Path)
 
 def test_the_record_says_what_enforces_each_limit(sandbox: str, tmp_path: Path) -> None:
     task = make_task(tmp_path, "true")
-    session = Session(task, sandbox_named(sandbox).launch(task))
+    session = SupervisorClient(task, sandbox_named(sandbox).launch(task))
     wait_for_end(session)
     assert session.enforced_by.keys() == {"time", "disk", "memory", "cpu", "pids"}
 
@@ -329,7 +329,7 @@ def test_a_job_that_was_suspended_loses_no_run(
     watching = object.__new__(Supervisor)
     watching.limits = cast("Any", SimpleNamespace(seconds=1000.0))
     watching.launch = cast("Any", SimpleNamespace(cgroup=False, health_check=[]))
-    watching.ending, watching.output, watching.pid = supervisor.Ending(), -1, os.getpid()
+    watching.ending, watching.output, watching.pid = supervisor.SupervisorReport(), -1, os.getpid()
     watching.started = watching.heard = 0.0
     monkeypatch.setattr(watching, "_is_disk_full", lambda: False)
     watching._watch()

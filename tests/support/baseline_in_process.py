@@ -21,7 +21,9 @@ def run(competition: Competition, home: Path, seconds: float = 300, trials: int 
     for name in ("submission", "logs"):
         (home / name).mkdir(parents=True)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["sklearn.ensemble", "sklearn.neighbors", "pandas", "mlebench.validate.check"])
+    context.set_forkserver_preload(
+        ["sklearn.ensemble", "sklearn.neighbors", "pandas", "mlebench.validate.format_check"]
+    )
     process = context.Process(target=_inside, args=(competition.paths.data_dir, competition.id, home, seconds, trials))
     process.start()
     try:
@@ -40,7 +42,7 @@ def _inside(data_dir: Path, id: str, home: Path, seconds: float, trials: int) ->
     import outside
 
     from mlebench.kit import public_sample_bytes
-    from mlebench.validate.check import check_format
+    from mlebench.validate.format_check import check_format
 
     competition = Registry(data_dir).get_competition(id)
     outside.validate = lambda content: check_format(io.BytesIO(content), competition)
@@ -50,4 +52,4 @@ def _inside(data_dir: Path, id: str, home: Path, seconds: float, trials: int) ->
         sample.write_bytes(public_sample_bytes(competition))
     with threadpool_limits(1):  # other tests run at the same time
         public, submission, logs = competition.public_dir, home / "submission", home / "logs"
-        main.Agent(public, sample, submission, logs, seconds, trials, seed=0).run()
+        main.BaselineAgent(public, sample, submission, logs, seconds, trials, seed=0).run()

@@ -16,17 +16,17 @@ import msgspec
 
 from mlebench.core.serve import server_of
 from mlebench.gateway.access import ModelAccess, plan_access
-from mlebench.gateway.accounting import Ended, Ledger, Reservation
-from mlebench.gateway.prices import Price, Tokens
+from mlebench.gateway.accounting import CallLedger, FinishedCall, Reservation
+from mlebench.gateway.prices import Price, TokenUsage
 from mlebench.gateway.server import Gateway
-from mlebench.gateway.upstream import Timing
+from mlebench.gateway.upstream import Timeouts
 from mlebench.records.usage import ModelUsage
 
 KEY = "sk-real-0123456789abcdef"
 TOKEN = "token-of-the-run"
 PRICE = Price(input=2.0, output=10.0, cached=0.5, cache_write=2.5, cache_write_long=4.0)
 # Nothing here waits for these limits: an endpoint that answers may be slow, on a busy machine.
-QUICK = Timing(connect=60, idle=60, call=100, retries=3, first_pause=0.01, longest_pause=1)
+QUICK = Timeouts(connect=60, idle=60, call=100, retries=3, first_pause=0.01, longest_pause=1)
 USAGE = {
     "prompt_tokens": 100,
     "completion_tokens": 20,
@@ -190,22 +190,24 @@ class Front:
 class NewFront(Protocol):
     """Makes a gateway; options are those of planning."""
 
-    def __call__(self, timing: Timing = QUICK, seconds: float = 100, **options: Any) -> Front: ...
+    def __call__(self, timing: Timeouts = QUICK, seconds: float = 100, **options: Any) -> Front: ...
 
 
 def access_to(server: Endpoint, models: tuple[str, ...] = ("m", "other"), **options: Any) -> ModelAccess:
     return plan_access(models, {"m": PRICE}, endpoint=server.url, **options)
 
 
-def call_of(model: str, tokens: Tokens) -> Ended:
+def call_of(model: str, tokens: TokenUsage) -> FinishedCall:
     """A call that was answered."""
-    return Ended(model, tokens, 1.0, is_answered=True)
+    return FinishedCall(model, tokens, 1.0, is_answered=True)
 
 
-def counted(folder: Path, *calls: Ended) -> ModelUsage:
+def counted(folder: Path, *calls: FinishedCall) -> ModelUsage:
     """What a gateway writes about these calls, for a run's record. A million tokens of `m` cost $100 and $1000."""
     price = Price(input=100.0, output=1000.0)
-    ledger = Ledger(ModelAccess("openai", "http://x/v1", ("m", "unpriced"), prices={"m": price}), folder / "use.json")
+    ledger = CallLedger(
+        ModelAccess("openai", "http://x/v1", ("m", "unpriced"), prices={"m": price}), folder / "use.json"
+    )
     for call in calls:
         ledger.settle(Reservation(0.0), call)
     ledger.write()
@@ -213,7 +215,7 @@ def counted(folder: Path, *calls: Ended) -> ModelUsage:
 
 
 @contextlib.contextmanager
-def front_of(access: ModelAccess, folder: Path, timing: Timing = QUICK, seconds: float = 100) -> Iterator[Front]:
+def front_of(access: ModelAccess, folder: Path, timing: Timeouts = QUICK, seconds: float = 100) -> Iterator[Front]:
     front = Front(folder)
     listening = socket.create_server(("127.0.0.1", 0), backlog=128)
     front.port = listening.getsockname()[1]

@@ -3,7 +3,8 @@
     PYTHONPATH=tests python tests/support/failed_runs.py SCRATCH
 
 writes tests/integrity/failures/<name>.json: the label, the run's record, the ends of its logs and its submission. A
-hash of the name decides which half is held out. Done before the rules were written; see docs/inspect.md.
+hash of the name decides which half is held out. Done before the rules were written; see
+docs/understanding/inspecting.md.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """How often the intervals of `inspect familiarity` contain the truth: simulated models that know a share of passages.
 
-`python tests/support/familiarity_simulation.py 4000` prints the tables of docs/inspect.md.
+`python tests/support/familiarity_simulation.py 4000` prints the tables of docs/understanding/inspecting.md.
 """
 
 import random
@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlebench.integrity.familiarity.completion import similarity
-from mlebench.integrity.familiarity.estimate import Estimate, difference_of_means, mean_difference, rank_correlation
+from mlebench.integrity.familiarity.effects import (
+    EffectEstimate,
+    difference_of_means,
+    mean_difference,
+    rank_correlation,
+)
 from support.memorizing_model import sentence
 
 SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.9, 1.0)
@@ -66,7 +71,7 @@ def coverage_of_correlation(rho: float, n: int, times: int) -> Held:
     return _held([one for one in found if one], float(truth))
 
 
-def _held(found: list[Estimate], truth: float) -> Held:
+def _held(found: list[EffectEstimate], truth: float) -> Held:
     limits = [(one.low, one.high) for one in found if one.low is not None and one.high is not None]
     assert len(limits) == len(found)
     return Held(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mlebench.bundles.archive import Writer
+from mlebench.bundles.archive import ArchiveWriter
 from mlebench.core.paths import GroupPaths
 from mlebench.grade import grade_csv
 from mlebench.records import write
@@ -17,7 +17,7 @@ from mlebench.records.group import GroupRecord
 from mlebench.records.run import RunRecord
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
-from mlebench.run.group import finish
+from mlebench.run.group_operations import finish
 from mlebench.scoring import RunInfo
 from support.records import TIME, make_record, write_record
 
@@ -96,7 +96,7 @@ def repack(target: Path, contents: Contents, **manifest: Any) -> Path:
 def pack(target: Path, contents: Contents) -> Path:
     """A bundle in our form; the manifest is given."""
     with target.open("wb") as file:
-        writer = Writer(file)
+        writer = ArchiveWriter(file)
         for name, data in contents.items():
             writer.add(name, len(data), [data])
         writer.close()

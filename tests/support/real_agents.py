@@ -20,7 +20,7 @@ from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.grade import grade_csv
 from mlebench.records.run_groups import Group, Run
-from mlebench.records.timeline import story
+from mlebench.records.timeline import read_timeline
 from mlebench.registry import Registry
 from support.records import report_of
 from support.sandboxes import require
@@ -114,12 +114,12 @@ def require_better_than_the_sample(run: Run, registry: Registry) -> None:
 
 def events_of(run: Run, kind: str) -> list[Any]:
     """Events of a kind that the agent itself reported."""
-    return [event for event in story(run).events if (event.kind, event.source) == (kind, "agent")]
+    return [event for event in read_timeline(run).events if (event.kind, event.source) == (kind, "agent")]
 
 
 def require_events(run: Run, *kinds: str) -> None:
     """Check that the run's story has these kinds from the agent, and the gateway's count of calls."""
-    whole = story(run)
+    whole = read_timeline(run)
     assert whole.left_out == []
     sources = {(event.kind, event.source) for event in whole.events}
     assert sources >= {(kind, "agent") for kind in kinds} | {("call", "gateway"), ("submission", "host")}

@@ -16,7 +16,7 @@ import pytest
 from mlebench.records.group import Limits
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Task
-from mlebench.sandbox.session import Outcome, Session
+from mlebench.sandbox.session import SupervisorClient, TaskOutcome
 from support.waiting import wait_until
 
 MB = 1 << 20
@@ -48,7 +48,7 @@ def breakable_bwrap(*broken: str) -> Iterator[Path]:
     (folder / "broken").write_text("".join(f"{node}\n" for node in broken))
     bwrap = folder / "bwrap"
     bwrap.write_text(
-        f'#!/bin/sh\nif grep -qxF "$MLEBENCH_NODE" {folder}/broken; then\n'
+        f'#!/bin/sh\nif grep -sqxF "$MLEBENCH_NODE" {folder}/broken; then\n'
         f'    echo "No permissions to create new namespace" >&2; exit 1\nfi\nexec {shutil.which("bwrap")} "$@"\n'
     )
     bwrap.chmod(0o755)
@@ -67,10 +67,10 @@ def make_task(folder: Path, command: str, limits: Limits = SMALL, **options: obj
     return replace(task, **options)
 
 
-def wait_for_end(session: Session, seconds: float = 120, *, wanted: bool = True) -> Outcome:
+def wait_for_end(session: SupervisorClient, seconds: float = 120, *, wanted: bool = True) -> TaskOutcome:
     """How a task ends; fail if it does not. `wanted`: tell the supervisor meanwhile that the task should go on."""
 
-    def poll() -> Outcome | None:
+    def poll() -> TaskOutcome | None:
         if wanted:
             session.heartbeat()
         return session.poll()
@@ -83,9 +83,9 @@ def long_sleep() -> str:
     return f"200.{uuid4().int % 10**9:09}"
 
 
-def run_task(name: str, task: Task) -> tuple[Outcome, str]:
+def run_task(name: str, task: Task) -> tuple[TaskOutcome, str]:
     """How a task ended, and what it printed."""
-    session = Session(task, sandbox_named(name).launch(task))
+    session = SupervisorClient(task, sandbox_named(name).launch(task))
     try:
         outcome = wait_for_end(session, task.limits.seconds + 120)
     finally:

@@ -1,6 +1,6 @@
 """How often intervals contain the truth: simulated agents whose long-run rates are known.
 
-`python tests/support/simulated_agents.py 6000` prints the tables of docs/statistics.md.
+`python tests/support/simulated_agents.py 6000` prints the tables of docs/understanding/statistics.md.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mlebench.report.intervals import Difference, Estimate, Sample, seeds_needed, sem
+from mlebench.report.intervals import Estimate, MeanDifference, Sample, seeds_needed, sem
 
 RATES = (0.01, 0.03, 0.1, 0.3, 0.5, 0.62, 0.8, 0.95, 0.99)
 # How unequal competitions are: rates are drawn from Beta(rate k, (1 - rate) k). With a small k nearly every competition
@@ -114,7 +114,7 @@ def compared(one: Case, other: Case, times: int, figure: str = "rate") -> Compar
     pairs = zip(tables_of(rng, one, times, figure), tables_of(rng, other, times, figure), strict=True)
     for (first, first_truth), (second, second_truth) in pairs:
         truth = first_truth - second_truth
-        found = Difference.of(Sample.of(first), Sample.of(second))
+        found = MeanDifference.of(Sample.of(first), Sample.of(second))
         held += holds((found.low, found.high), truth)
         if truth and max(found.probability, 1 - found.probability) > 0.9:
             called += 1
@@ -132,7 +132,7 @@ def power(case: Case, difference: float, times: int) -> tuple[float, float]:
     seeds = int(np.median(asked))
     shown = 0
     for _ in range(times):
-        shown += Difference.of(Sample.of(runs(rng, better, seeds)), Sample.of(runs(rng, base, seeds))).low > 0
+        shown += MeanDifference.of(Sample.of(runs(rng, better, seeds)), Sample.of(runs(rng, base, seeds))).low > 0
     return seeds, shown / times
 
 

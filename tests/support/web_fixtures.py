@@ -8,7 +8,7 @@ import pytest
 from mlebench.core.serve import LOOPBACK, listening, server_of
 from mlebench.registry import Registry
 from mlebench.web.server import application
-from mlebench.web.source import Source
+from mlebench.web.site_reader import SiteReader
 from support.sites import make_group
 from support.waiting import wait_until
 
@@ -46,7 +46,7 @@ class Serving:
 
     def __init__(self, folder: Path):
         self._listening = listening(LOOPBACK, (0,), None)
-        self._server = server_of(application(Source([folder], Registry(folder.parent / "data"))))
+        self._server = server_of(application(SiteReader([folder], Registry(folder.parent / "data"))))
 
     def __enter__(self) -> str:
         (bound,) = self._listening.__enter__()

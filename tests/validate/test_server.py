@@ -31,12 +31,12 @@ import sys
 from pathlib import Path
 from mlebench.registry import Registry
 from mlebench.core.serve import ServerLimits, listening
-from mlebench.validate.checker import CheckLimits
-from mlebench.validate.server import Limits, Validator, serve
+from mlebench.validate.isolated_check import CheckLimits
+from mlebench.validate.server import Validator, ValidatorLimits, serve
 import logging
 logging.basicConfig(level=logging.INFO, format="%(message)s")
 registry = Registry(sys.argv[1])
-limits = Limits(
+limits = ValidatorLimits(
     body=100_000, seconds=8, server=ServerLimits(8, header_seconds=8), check=CheckLimits(seconds=10, memory=2 << 30)
 )
 validator = Validator(registry.list_competition_ids(), registry.get_competition, limits=limits)

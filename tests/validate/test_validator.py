@@ -104,7 +104,7 @@ except SystemExit as end:
 
 
 def test_the_server_loads_neither_grade_nor_data() -> None:
-    program = "import sys, mlebench.validate.server, mlebench.validate.checker; print(sorted(sys.modules))"
+    program = "import sys, mlebench.validate.server, mlebench.validate.isolated_check; print(sorted(sys.modules))"
     modules = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert "'mlebench.validate.server'" in modules
     assert not any(f"'{name}" in modules for name in ("mlebench.grade'", "mlebench.data'", "pandas'", "numpy'"))

@@ -12,7 +12,7 @@ from support.sites import make_group
 
 from mlebench.cli.live import live_table
 from mlebench.core.paths import RUN_LOG, usage_file
-from mlebench.gateway.prices import Tokens
+from mlebench.gateway.prices import TokenUsage
 from mlebench.records.run_groups import Group
 
 IDS = ("jigsaw-unintended-bias-in-toxicity-classification", "leaf-classification")
@@ -29,12 +29,12 @@ def group(tmp_path: Path) -> Group:
     """One run that has ended and one that prints long lines, both with a model."""
     root = make_group(tmp_path / "runs", "caller", IDS, skill=0.6, seeds=1, states=("ended", "running"))
     ended, running = sorted(Group.read(root).runs(), key=lambda run: run.record.state)
-    ended.write(model=counted(tmp_path, call_of("m", Tokens(input=54_321, output=12_345))))
+    ended.write(model=counted(tmp_path, call_of("m", TokenUsage(input=54_321, output=12_345))))
     attempt = running.record.last_attempt
     assert attempt is not None
     work = running.paths.group.work(attempt.token)
     usage_file(work).parent.mkdir(parents=True, exist_ok=True)
-    usage = counted(tmp_path, *[call_of("m", Tokens(input=1000, output=100))] * 7)
+    usage = counted(tmp_path, *[call_of("m", TokenUsage(input=1000, output=100))] * 7)
     usage_file(work).write_bytes(msgspec.json.encode(usage))
     (work / RUN_LOG).write_text(f"first\nlast {json.dumps(['x' * 50] * 20)}\n")
     return Group.read(root)

@@ -18,7 +18,7 @@ from mlebench.registry import Registry
 from mlebench.web.pages import page_at, paths_of
 from mlebench.web.render import to_html
 from mlebench.web.site import Site
-from mlebench.web.source import Source
+from mlebench.web.site_reader import SiteReader
 
 PIZZA_PAGE = "competition/random-acts-of-pizza.html"
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \"'&"
@@ -153,14 +153,15 @@ def test_markup_in_names_and_descriptions_stays_text(tmp_path: Path, monkeypatch
         (folder / name).write_bytes((source / name).read_bytes())
     config = (source / "config.yaml").read_text().replace("spaceship-titanic", "evil")
     config = config.replace("name: Spaceship Titanic", f"name: {json.dumps(HOSTILE)}")
-    (folder / "config.yaml").write_text(config.replace("known_issues: []", f"known_issues: [{json.dumps(HOSTILE)}]"))
+    issues = [HOSTILE, {"id": HOSTILE, "kind": "leak", "text": HOSTILE}]
+    (folder / "config.yaml").write_text(config.partition("known_issues:")[0] + f"known_issues: {json.dumps(issues)}\n")
     links = "[a](javascript:alert(3)) [b](data:text/html,x) ![c](https://elsewhere.example/x.png)"
     (folder / "description.md").write_text(f"# x\n\n---\n\n{HOSTILE}\n\n{links}\n")
     monkeypatch.setenv(COMPETITION_PATH_VARIABLE, str(tmp_path / "own"))
     hostile = {"name": HOSTILE, "identity": "1", "model": HOSTILE, "scaffold": None}
     make_group(tmp_path / "runs", "x", ["evil"], seeds=1, agent=hostile)
     make_group(tmp_path / "runs", "y", ["evil"], seeds=1, agent={**hostile, "name": "y"})
-    site = Source([tmp_path / "runs"], Registry(tmp_path / "data")).site()
+    site = SiteReader([tmp_path / "runs"], Registry(tmp_path / "data")).site()
     for path in ("index.html", "grid.html", "compare.html", "competitions.html", "competition/evil.html"):
         page = page_at(site, path)
         assert page is not None
@@ -172,9 +173,14 @@ def test_markup_in_names_and_descriptions_stays_text(tmp_path: Path, monkeypatch
         assert not any(link.startswith(("javascript:", "data:")) for link in found.links)
 
 
+def test_a_competition_page_lists_known_issues_by_id_and_kind(runs: Path) -> None:
+    text = _text(SiteReader([runs], Registry(runs.parent / "data")).site(), PIZZA_PAGE)
+    assert "<strong>L6</strong> leak: The public test.json keeps giver_username_if_known" in text
+
+
 def test_kinds_of_data_have_separate_standings(runs: Path) -> None:
-    site = Source([runs], Registry(runs.parent / "data")).site()
-    assert [board.name for board in site.boards] == ["real", "twins"]
+    site = SiteReader([runs], Registry(runs.parent / "data")).site()
+    assert [section.name for section in site.sections] == ["real", "twins"]
     home, twins = page_at(site, "index.html"), page_at(site, "standings/twins.html")
     assert home is not None
     assert twins is not None
@@ -185,7 +191,7 @@ def test_kinds_of_data_have_separate_standings(runs: Path) -> None:
 def test_unreadable_parts_are_reported_and_the_rest_is_shown(own_runs: Path) -> None:
     (run, *_) = sorted(own_runs.glob("*one/*/run.json"))
     run.write_text("{")
-    site = Source([own_runs], Registry(own_runs.parent / "data")).site()
+    site = SiteReader([own_runs], Registry(own_runs.parent / "data")).site()
     page = page_at(site, "index.html")
     assert page is not None
     assert str(run) in to_html(page, site)
@@ -202,7 +208,7 @@ def test_agents_without_models_are_compared_without_a_word_about_models(tmp_path
     for name, model in (("a", None), ("b", None), ("c", "some-model")):
         agent = {"name": name, "identity": name, "model": model, "scaffold": None}
         make_group(tmp_path / "runs", name, ["random-acts-of-pizza"], seeds=1, agent=agent)
-    site = Source([tmp_path / "runs"], Registry(tmp_path / "data")).site()
+    site = SiteReader([tmp_path / "runs"], Registry(tmp_path / "data")).site()
     assert "no model" not in _text(site, "compare/real/a/b.html")
     assert re.search(r"% interval −\d", _text(site, "compare/real/a/b.html"))
     assert "c uses some-model. 1 competition in common." in _text(site, "compare/real/a/c.html")
@@ -216,7 +222,7 @@ def test_pages_name_entries_by_their_labels_and_do_not_repeat_them(tmp_path: Pat
         make_group(runs, name, ["random-acts-of-pizza"], seeds=1, agent=agent, limits=limits)
     names = ["mine, model-a, 1 h", "mine, model-b, 2 h", "mine, 1 h"]
     one, other, _ = (re.sub("[^a-z0-9]+", "-", name) for name in names)
-    site = Source([runs], Registry(tmp_path / "data")).site()
+    site = SiteReader([runs], Registry(tmp_path / "data")).site()
     pages = {
         path: re.sub(r"<[^>]*>", " ", _text(site, path))
         for path in ("index.html", "grid.html", "compare.html", f"compare/real/{one}/{other}.html", PIZZA_PAGE)
@@ -234,7 +240,7 @@ def test_runs_without_standings_are_not_called_nothing(tmp_path: Path) -> None:
     """A group that was copied is there twice, so that there can be no standings."""
     group = make_group(tmp_path / "runs", "one", ["random-acts-of-pizza"], seeds=2)
     shutil.copytree(group, group.with_name("copy"))
-    site = Source([tmp_path / "runs"], Registry(tmp_path / "data")).site()
+    site = SiteReader([tmp_path / "runs"], Registry(tmp_path / "data")).site()
     for path in ("index.html", "grid.html", "compare.html"):
         text = _text(site, path)
         assert "is given twice" in text
@@ -256,7 +262,7 @@ def test_standings_of_reports_do_not_say_that_nothing_has_been_run(
 
 
 def test_nothing_run_yet(tmp_path: Path) -> None:
-    site = Source([tmp_path], Registry(tmp_path)).site()
+    site = SiteReader([tmp_path], Registry(tmp_path)).site()
     for path in paths_of(site):
         assert page_at(site, path) is not None
     page = page_at(site, "index.html")

@@ -12,7 +12,7 @@ from support.records import report_of
 from support.sites import fill_run, make_group
 from support.web_fixtures import COMPETITIONS, Serving, agent, make_runs
 
-from mlebench.gateway.prices import Tokens
+from mlebench.gateway.prices import TokenUsage
 from mlebench.records import now, write
 from mlebench.records.findings import CONDITION, NOTE, VIOLATION, Evidence, Finding, Findings
 from mlebench.records.run_groups import Group, Run
@@ -43,7 +43,7 @@ def _fill(runs: Path, folder: Path) -> Run:
     graded = SnapshotScores(run_id=record.run_id, competition=record.competition, graded_at=now(), points=points)
     write(run.paths.over_time, graded)
     return run.write(
-        model=counted(folder, call_of("m", Tokens(input=54_321, output=12_345))),
+        model=counted(folder, call_of("m", TokenUsage(input=54_321, output=12_345))),
         rerolls=1,
         detail="something <went> wrong",
     )

@@ -17,8 +17,8 @@ from support.sites import fill_run, make_group
 
 from mlebench.core.paths import FINDINGS, GroupPaths, RunPaths, trajectory, usage_file
 from mlebench.core.untrusted import FileMissingError, open_below
-from mlebench.gateway.accounting import Ended
-from mlebench.gateway.prices import Tokens
+from mlebench.gateway.accounting import FinishedCall
+from mlebench.gateway.prices import TokenUsage
 from mlebench.records import write
 from mlebench.records.base import seconds_of
 from mlebench.records.findings import NOTE, VIOLATION, Evidence, Finding, Findings
@@ -27,13 +27,13 @@ from mlebench.records.run_groups import Group, Run
 from mlebench.records.snapshots import SnapshotScores
 from mlebench.records.usage import ModelOutage, ModelUsage
 from mlebench.registry import Registry
-from mlebench.web.facts import fact_rows
 from mlebench.web.pages import group as group_pages
 from mlebench.web.pages import page_at, paths_of
-from mlebench.web.remains import MOST_FILES, listing
+from mlebench.web.record_values import fact_rows
 from mlebench.web.render import to_html, to_json
+from mlebench.web.run_files import MOST_FILES, listing
 from mlebench.web.site import Page, Site
-from mlebench.web.source import Source
+from mlebench.web.site_reader import SiteReader
 
 IDS = ["spooky-author-identification", "leaf-classification", "dog-breed-identification"]
 
@@ -360,7 +360,7 @@ def test_a_run_whose_process_was_killed_is_to_be_started_again(tmp_path: Path) -
     text = words(made_run(run, live=True))
     assert "to be started again" in text
     assert "not started yet" not in text
-    site = Source([tmp_path / "runs"], Registry()).site()
+    site = SiteReader([tmp_path / "runs"], Registry()).site()
     standings = words(made(page_of(site, "index.html"), site))
     assert "1 to come" in standings
     assert "0 running" not in standings
@@ -415,10 +415,8 @@ def test_links_are_shown_and_never_followed(ended: Run, tmp_path: Path) -> None:
     ended.paths.over_time.symlink_to(secret / "key.py")
     html = made_run(ended, files=True)
     assert "hunter2" not in html
-    found = listing(ended.paths.root, "code").files
-    assert {one["name"]: one["kind"] for one in found if one["kind"]} == dict.fromkeys(
-        ["key.py", "out"], "a symbolic link"
-    )
+    files = listing(ended.paths.root, "code").files
+    assert {file.name: file.kind for file in files if file.kind} == dict.fromkeys(["key.py", "out"], "a symbolic link")
     assert "out/key.py" not in html
     for parts in (["code", "out", "key.py"], ["code", "key.py"], ["code", "..", "run.json"]):
         with pytest.raises(FileMissingError):
@@ -536,15 +534,17 @@ def test_calls_and_cost_as_the_gateway_counted_them(ended: Run) -> None:
 @pytest.mark.parametrize(
     ("calls", "shown"),
     [
-        ([call_of("unpriced", Tokens(input=10, output=2))], "unknown"),
-        ([call_of("m", Tokens())], "unknown"),
-        ([call_of("m", Tokens()), call_of("m", Tokens(input=1000, output=0))], "at least $0.10"),
-        ([call_of("m", Tokens(input=5, output=0))], "$0.0005"),
+        ([call_of("unpriced", TokenUsage(input=10, output=2))], "unknown"),
+        ([call_of("m", TokenUsage())], "unknown"),
+        ([call_of("m", TokenUsage()), call_of("m", TokenUsage(input=1000, output=0))], "at least $0.10"),
+        ([call_of("m", TokenUsage(input=5, output=0))], "$0.0005"),
         ([], "$0.00"),
     ],
     ids=["no price", "no usage", "usage of some calls", "little", "no call"],
 )
-def test_an_unknown_cost_is_never_shown_as_zero(ended: Run, tmp_path: Path, calls: list[Ended], shown: str) -> None:
+def test_an_unknown_cost_is_never_shown_as_zero(
+    ended: Run, tmp_path: Path, calls: list[FinishedCall], shown: str
+) -> None:
     group = ended.paths.root.parent
     for folder in group.glob("*/run.json"):
         Run.read(folder.parent).write(model=counted(tmp_path, *calls))
@@ -574,15 +574,15 @@ def test_a_run_without_a_model_is_named_on_its_pages(ended: Run) -> None:
 
 
 def test_calls_missing_from_a_trace_are_counted_and_files_left_out_are_listed() -> None:
-    assert [row["name"] for row in fact_rows({"left_out": 2})] == ["left out"]
-    assert [row["name"] for row in fact_rows({"left_out": [{"name": "big.bin"}]})] == ["left out, the first"]
+    assert [row.name for row in fact_rows({"left_out": 2})] == ["left out"]
+    assert [row.name for row in fact_rows({"left_out": [{"name": "big.bin"}]})] == ["left out, the first"]
 
 
 def test_calls_and_cost_so_far(tmp_path: Path) -> None:
     group = make_group(tmp_path / "runs", "live", IDS[:1], states=("running",), network="model")
     work = GroupPaths(group).work("t")
     work.mkdir(parents=True)
-    used = counted(tmp_path, *[call_of("m", Tokens(input=20_000, output=1_000))] * 3)
+    used = counted(tmp_path, *[call_of("m", TokenUsage(input=20_000, output=1_000))] * 3)
     usage_file(work).write_bytes(msgspec.json.encode(used))
     run = first_run(group, "running")
     assert "$9.00 3 calls, 63.0 k tokens" in words(made_run(run, live=True))

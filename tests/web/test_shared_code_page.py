@@ -11,9 +11,9 @@ from support.sites import fill_run, make_group
 from mlebench.core.paths import RunPaths
 from mlebench.records.run_groups import Group, Run
 from mlebench.registry import Registry
+from mlebench.web.inspection_view import shared_code
 from mlebench.web.pages import page_at
 from mlebench.web.render import to_html
-from mlebench.web.shared_code import shared_code
 from mlebench.web.site import Site
 
 LEFT, RIGHT = "for row in rows:\n    print(row)", "for x in xs:\n    print('<script>alert(1)</script>', x)"
@@ -133,5 +133,5 @@ def test_the_page_is_made_whatever_the_record_contains(value: Any, run: Run) -> 
     html = page(run)
     assert "\x1b" not in html
     assert len(html) < 400_000
-    found = shared_code(run)
-    assert found is None or len(found["matches"]) <= 30
+    shared = shared_code(run)
+    assert shared is None or len(shared.matches) <= 30

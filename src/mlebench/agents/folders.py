@@ -31,24 +31,24 @@ def copy_files(folder: Path, target: Path, shared: Sequence[Path] = ()) -> str:
 
 
 def _read_through(folder: Path, shared: Sequence[Path], target: Path | None) -> str:
-    whole, left = hashlib.sha256(), LARGEST_FOLDER
+    digest, remaining = hashlib.sha256(), LARGEST_FOLDER
     files = [(name, mode, folder / name) for name, mode in _files(folder, "")]
     files += [(path.name, path.stat().st_mode, path) for path in shared]
     for name, mode, path in sorted(files):
         is_program = bool(mode & stat.S_IXUSR)
         try:
-            with open_untrusted(path, left) as source, _copy(target, name, is_program) as copy:
+            with open_untrusted(path, remaining) as source, _copy(target, name, is_program) as copy:
                 content = hashlib.sha256()
                 while block := source.read(COPY_BYTES):
                     content.update(block)
                     copy.write(block)
-                left -= source.tell()
+                remaining -= source.tell()
         except FileTooLargeError:
             raise PrerequisiteError(f"{folder} holds more than {LARGEST_FOLDER >> 30} GB, too much to copy") from None
         except UntrustedFileError as error:
             raise PrerequisiteError(f"the file {path} {error}") from None
-        whole.update(f"{len(name)} {name} {is_program:d} {content.hexdigest()}\n".encode(errors="surrogateescape"))
-    return whole.hexdigest()
+        digest.update(f"{len(name)} {name} {is_program:d} {content.hexdigest()}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()
 
 
 def _copy(target: Path | None, name: str, is_program: bool) -> BinaryIO:
@@ -61,6 +61,7 @@ def _copy(target: Path | None, name: str, is_program: bool) -> BinaryIO:
     return copy
 
 
+# Not `core.untrusted.walk`: nothing of this folder may be left out, because its identity must not depend on a limit.
 def _files(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
     """(name, mode) of every file."""
     try:
@@ -81,8 +82,8 @@ def _files(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
 
 
 def environment_dir() -> Path:
-    """`environment/`, which is beside the package when installed and beside `src/` in a checkout."""
-    for folder in (paths.module_dir().parent, paths.module_dir().parent.parent):
+    """`environment/`, which is in the package when installed and beside `src/` in a checkout."""
+    for folder in (paths.module_dir(), paths.module_dir().parent.parent):
         if (folder / "environment" / "instructions.txt").is_file():
             return folder / "environment"
     raise SandboxError("the folder environment/ is missing from this installation: install mlebench again")

@@ -33,14 +33,14 @@ def interpreter_for(agent: Agent, python: str | None) -> Interpreter:
         python = sys.executable
     if python is None:
         return _first_on_path(f"python{version}", str(version))
-    found = shutil.which(python)
-    if found is None:
+    path = shutil.which(python)
+    if path is None:
         wanted = f"a Python {version}" if version else "another"
         raise PrerequisiteError(f"there is no {python}: name {wanted} with --python")
-    interpreter = ask_interpreter(found)
+    interpreter = ask_interpreter(path)
     if version is not None and interpreter.version != version:
         raise PrerequisiteError(
-            f"the agent {agent.name} needs Python {version}, and {found} is {interpreter.version}: use --python"
+            f"the agent {agent.name} needs Python {version}, and {path} is {interpreter.version}: use --python"
         )
     return interpreter
 

@@ -20,6 +20,7 @@ from mlebench.agents.folders import copy_files, identity
 from mlebench.config import Keys, read_yaml
 from mlebench.core import paths
 from mlebench.core.errors import ConfigError, PrerequisiteError
+from mlebench.core.suggestions import did_you_mean
 from mlebench.records.group import AgentFacts
 from mlebench.registry import Competition
 
@@ -110,13 +111,14 @@ def load_agent(text: str, command: str | None = None, options: Mapping[str, str]
 
     `options` replace or add to the `kwargs` of its config.yaml.
     """
-    place, _, id = text.partition("#")
-    is_built_in = place in built_in()
-    folder = paths.agents_dir() / place if is_built_in else paths.resolved(Path(place).expanduser())
-    if not folder.is_dir() or not place:
-        names = ", ".join(built_in())
-        raise PrerequisiteError(f"there is no agent {place!r}: it is not a folder, and the built-in agents are {names}")
-    if (is_built_in and place == COMMAND) != (command is not None):
+    base, _, id = text.partition("#")
+    is_built_in = base in built_in()
+    folder = paths.agents_dir() / base if is_built_in else paths.resolved(Path(base).expanduser())
+    if not folder.is_dir() or not base:
+        names = built_in()
+        hint = did_you_mean(base, names, f"the built-in agents are {', '.join(names)}")
+        raise PrerequisiteError(f"there is no agent {base!r}, neither as a folder nor built in; {hint}")
+    if (is_built_in and base == COMMAND) != (command is not None):
         raise PrerequisiteError(f"the agent `{COMMAND}` and --agent-command go together: give both or neither")
     if command is not None and options:
         raise PrerequisiteError(f"the agent `{COMMAND}` takes no --agent-option: write it into --agent-command")
@@ -136,7 +138,7 @@ def load_agent(text: str, command: str | None = None, options: Mapping[str, str]
             raise keys.error("shares", f"names {file!r}, which is not a file of a built-in agent")
     return Agent(
         name=id,
-        spec=f"{place if is_built_in else folder}#{id}",
+        spec=f"{base if is_built_in else folder}#{id}",
         folder=folder,
         identity=_with_command(identity(folder, _shared(shares, folder)) if shares else files, command),
         shares=shares,
@@ -266,12 +268,12 @@ def _file(keys: Keys, key: str, folder: Path, *, required: bool = False) -> str 
     text = keys.get(key, str) if required else keys.get(key, str, default=None)
     if text is None:
         return None
-    first, *rest = PurePosixPath(text).parts or ("",)
-    if first != folder.name or not rest or ".." in rest:
+    first, *parts = PurePosixPath(text).parts or ("",)
+    if first != folder.name or not parts or ".." in parts:
         raise keys.error(key, f"must begin with the folder's name, {folder.name}/, and stay in it; it is {text!r}")
-    if not folder.joinpath(*rest).is_file():
+    if not folder.joinpath(*parts).is_file():
         raise keys.error(key, f"names {text}, but there is no such file")
-    return "/".join(rest)
+    return "/".join(parts)
 
 
 def _texts(keys: Keys, key: str) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ class VenvRecord(Record, frozen=True, kw_only=True):
 
 def venv_of(agent: Agent) -> Path | None:
     """The agent's venv, if it is ready; an agent without requirements has none."""
-    return None if agent.requirements is None or venv_fault(agent) else _place(agent)
+    return None if agent.requirements is None or venv_fault(agent) else _venv_folder(agent)
 
 
 def venv_fault(agent: Agent) -> str | None:
@@ -55,7 +55,7 @@ def venv_fault(agent: Agent) -> str | None:
         return None
     if fault := lock_fault(agent):
         return f"not installed: {fault}"
-    venv, command = _place(agent), install_command(agent)
+    venv, command = _venv_folder(agent), install_command(agent)
     if not paths.venv_record(venv).is_file():
         return f"not installed: run `{command}`"
     fault = installed_fault(venv)
@@ -91,7 +91,7 @@ def install(agent: Agent, wheels: Path | None = None, python: str | None = None)
     require_versions(agent)
     if fault := lock_fault(agent):
         raise PrerequisiteError(fault)
-    venv = _place(agent)
+    venv = _venv_folder(agent)
     with _alone(venv) as require_lock:
         if venv_of(agent):
             _require_same_python(venv, python)
@@ -120,7 +120,7 @@ def _remove_unfinished(venv: Path) -> None:
         ) from error
 
 
-def _place(agent: Agent) -> Path:
+def _venv_folder(agent: Agent) -> Path:
     wanted = hashlib.sha256((agent.python or "").encode() + b"\0")
     wanted.update(package_list(agent).read_bytes())
     return paths.venvs_dir() / f"{agent.folder.name}-{wanted.hexdigest()[:12]}"

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from mlebench.core.errors import PrerequisiteError
+from mlebench.core.untrusted import printable, shorten
 
 BLOCK = tarfile.BLOCKSIZE
 CHUNK = 1 << 20
@@ -45,7 +46,7 @@ def padding(size: int) -> bytes:
     return bytes(-size % BLOCK)
 
 
-class Writer:
+class ArchiveWriter:
     """Writes members one after the other."""
 
     def __init__(self, file: BinaryIO):
@@ -70,7 +71,7 @@ class Writer:
         self._file.write(self._deflate.compress(data))
 
 
-class Reader:
+class ArchiveReader:
     """Reads members one after the other; each must be the expected one."""
 
     def __init__(self, file: BinaryIO):
@@ -85,13 +86,13 @@ class Reader:
     def first(self, name: str, limit: int) -> bytes:
         """The contents of the first member, whose size comes from its own header."""
         block = self._read(BLOCK)
-        found = _parsed(block)
-        if found.name != name:
-            raise BundleRefusedError(f"it does not begin with {name}, but with {shown(found.name)}")
-        if not 0 <= found.size <= limit:
-            raise BundleRefusedError(f"{name} has {found.size} bytes; at most {limit} are read")
-        _compare(block, name, found.size)
-        return b"".join(self._content(found.size))
+        member = _parsed(block)
+        if member.name != name:
+            raise BundleRefusedError(f"it does not begin with {name}, but with {printable_name(member.name)}")
+        if not 0 <= member.size <= limit:
+            raise BundleRefusedError(f"{name} has {member.size} bytes; at most {limit} are read")
+        _compare(block, name, member.size)
+        return b"".join(self._content(member.size))
 
     def member(self, name: str, size: int, sha256: str) -> Iterator[bytes]:
         """The contents of the next member, in pieces. Trust none of them until the last has come without an error."""
@@ -101,13 +102,13 @@ class Reader:
             digest.update(piece)
             yield piece
         if digest.hexdigest() != sha256:
-            raise BundleRefusedError(f"{shown(name)} does not have the sha256 that the manifest states")
+            raise BundleRefusedError(f"{printable_name(name)} does not have the sha256 that the manifest states")
 
     def end(self) -> str:
         """The sha256 of the whole file; refuses anything after the last member."""
         block = self._read(BLOCK)
         if any(block):
-            raise BundleRefusedError(f"{shown(_parsed(block).name)} is not in the manifest, or is there twice")
+            raise BundleRefusedError(f"{printable_name(_parsed(block).name)} is not in the manifest, or is there twice")
         if any(self._read(BLOCK)) or self._inflated(1):
             raise BundleRefusedError("there is data after its end")
         trailer = self._inflate.unused_data + self._fetch(9)
@@ -116,10 +117,10 @@ class Reader:
         return self._hash.hexdigest()
 
     def _content(self, size: int) -> Iterator[bytes]:
-        left = size
-        while left:
-            piece = self._read(min(left, CHUNK))
-            left -= len(piece)
+        remaining = size
+        while remaining:
+            piece = self._read(min(remaining, CHUNK))
+            remaining -= len(piece)
             yield piece
         if any(self._read(len(padding(size)))):
             raise BundleRefusedError("there is data between its members")
@@ -158,28 +159,27 @@ def _compare(block: bytes, name: str, size: int) -> None:
     if block == header(name, size):
         return
     if not any(block):
-        raise BundleRefusedError(f"{shown(name)} is in the manifest but not in the archive")
-    found = _parsed(block)
-    if found.name != name:
-        raise BundleRefusedError(f"{shown(found.name)} is where the manifest has {shown(name)}")
-    if found.size != size:
-        raise BundleRefusedError(f"{shown(name)} has {found.size} bytes; the manifest states {size}")
-    raise BundleRefusedError(f"the header of {shown(name)} is not as mlebench writes it")
+        raise BundleRefusedError(f"{printable_name(name)} is in the manifest but not in the archive")
+    member = _parsed(block)
+    if member.name != name:
+        raise BundleRefusedError(f"{printable_name(member.name)} is where the manifest has {printable_name(name)}")
+    if member.size != size:
+        raise BundleRefusedError(f"{printable_name(name)} has {member.size} bytes; the manifest states {size}")
+    raise BundleRefusedError(f"the header of {printable_name(name)} is not as mlebench writes it")
 
 
 def _parsed(block: bytes) -> tarfile.TarInfo:
     """What a header says, for a message; refuses anything but a regular file."""
     try:
-        found = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
+        member = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
     except (tarfile.TarError, ValueError):
         raise BundleRefusedError("it is damaged: there is no member where one should begin") from None
-    if found.type != tarfile.REGTYPE:
-        kind = _KINDS.get(found.type, "of a kind that bundles do not have")
-        raise BundleRefusedError(f"{shown(found.name)} is {kind}; a bundle holds only regular files")
-    return found
+    if member.type != tarfile.REGTYPE:
+        kind = _KINDS.get(member.type, "of a kind that bundles do not have")
+        raise BundleRefusedError(f"{printable_name(member.name)} is {kind}; a bundle holds only regular files")
+    return member
 
 
-def shown(name: str) -> str:
+def printable_name(name: str) -> str:
     """A stranger's name, on one line of a terminal."""
-    short = name if len(name) <= 120 else f"{name[:119]}…"
-    return short if short.isprintable() else ascii(short)
+    return printable(shorten(name, 120))

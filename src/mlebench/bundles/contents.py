@@ -1,6 +1,7 @@
 """Which files of a run group go into its bundle, in which order, and how much of each."""
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,9 +15,9 @@ from mlebench.core.files import is_temporary
 from mlebench.core.os_errors import reason_of
 from mlebench.core.outcomes import INFRA_ERROR
 from mlebench.core.paths import CODE, LOGS, RUNNER_LOG
-from mlebench.core.untrusted import FileForbiddenError, UntrustedFileError, open_below
+from mlebench.core.untrusted import FileForbiddenError, UntrustedFileError, open_below, printable, walk
 from mlebench.records import DamagedRecordError, Record, read
-from mlebench.records.bundle import LeftOut
+from mlebench.records.bundle import OmittedFile
 from mlebench.records.run import ENDED, NONE, PRESENT, RunRecord
 from mlebench.records.run_groups import Group, Run
 
@@ -26,13 +27,12 @@ LARGEST_FILE = 16 << 20  # bytes, of logs and code
 ROOM = 32 << 20  # bytes of logs, and of code, for one run
 MOST_FILES = 500  # of logs, and of code, of one run
 MOST_NAMED = 100  # how many omitted files of a run to name
-DEEPEST = 20
 # Compressed files cannot be searched for secrets.
 _COMPRESSED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"\x28\xb5\x2f\xfd", b"Rar!")
 
 
 @dataclass(frozen=True)
-class Item:
+class BundleFile:
     """A file that may be included."""
 
     name: str
@@ -79,38 +79,40 @@ class Item:
 
 
 @dataclass
-class Omitted:
+class OmittedFiles:
     """The files of a run or of the group that are left out, and why."""
 
-    named: list[LeftOut] = field(default_factory=list)
+    named: list[OmittedFile] = field(default_factory=list)
     more: int = 0
 
     def add(self, name: str, reason: str) -> None:
         if len(self.named) < MOST_NAMED:
-            self.named.append(LeftOut(name=name if name.isprintable() else ascii(name), reason=reason))
+            self.named.append(OmittedFile(name=printable(name), reason=reason))
         else:
             self.more += 1
 
-    def to_list(self, name: str) -> list[LeftOut]:
-        return self.named + ([LeftOut(name=name, reason=f"{self.more} more files are left out")] if self.more else [])
+    def to_list(self, name: str) -> list[OmittedFile]:
+        return self.named + (
+            [OmittedFile(name=name, reason=f"{self.more} more files are left out")] if self.more else []
+        )
 
 
-def group_items(group: Group, runs: Iterable[Run]) -> list[Item]:
+def group_items(group: Group, runs: Iterable[Run]) -> list[BundleFile]:
     """The files of the group itself; one of the reference gets the record that it lacks.
 
     A grading report that was made before a run's record was damaged does not agree with the runs any more.
     """
     root, record = group.paths.root, group.paths.record.name
-    own = [Item(record, root, (record,), RECORD)]
+    own = [BundleFile(record, root, (record,), RECORD)]
     if group.record.origin:
         listing = group.paths.metadata.name
-        own = [_made(record, root, group.record), Item(listing, root, (listing,), RECORD)]
+        own = [_made(record, root, group.record), BundleFile(listing, root, (listing,), RECORD)]
     report = None if any(run.fault for run in runs) else group.record.report
-    return own + ([Item(report, root, (report,), PROGRAM)] if report else [])
+    return own + ([BundleFile(report, root, (report,), PROGRAM)] if report else [])
 
 
-def _made(name: str, root: Path, record: Record) -> Item:
-    return Item(name, root, (name,), RECORD, record.to_text().encode())
+def _made(name: str, root: Path, record: Record) -> BundleFile:
+    return BundleFile(name, root, (name,), RECORD, record.to_text().encode())
 
 
 def _stand_in(run: Run) -> RunRecord:
@@ -129,14 +131,14 @@ def _stand_in(run: Run) -> RunRecord:
     return run.record.changed(state=ENDED, ended=INFRA_ERROR, detail=run.fault, submission=NONE)
 
 
-def run_items(run: Run, runs: int, left_out: Omitted) -> Iterator[Item]:
+def run_items(run: Run, runs: int, left_out: OmittedFiles) -> Iterator[BundleFile]:
     """The files of a run in a group of `runs` runs."""
     root = run.paths.root
     folder = root.name
 
-    def item(path: Path, kind: str) -> Item:
+    def item(path: Path, kind: str) -> BundleFile:
         parts = path.relative_to(root).parts
-        return Item("/".join((folder, *parts)), root, parts, kind)
+        return BundleFile("/".join((folder, *parts)), root, parts, kind)
 
     if run.fault:
         yield _made(f"{folder}/{run.paths.record.name}", root, _stand_in(run))
@@ -157,11 +159,15 @@ def run_items(run: Run, runs: int, left_out: Omitted) -> Iterator[Item]:
             yield item(path, LOG)
 
 
-def _below(root: Path, part: str, kind: str, most: int, left_out: Omitted) -> Iterator[Item]:
-    """The regular files below a folder, in order, as long as there is room."""
+def _below(root: Path, part: str, kind: str, most: int, left_out: OmittedFiles) -> Iterator[BundleFile]:
+    """The regular files below a folder, in order, as long as there is room; a fault of our disk is raised."""
     room = ROOM
-    for parts, fault in _walk(root, (part,)):
-        item = Item("/".join((root.name, *parts)), root, parts, kind)
+    for parts, status, fault, error in walk(root, part):
+        if error and not isinstance(error, PermissionError | NotADirectoryError):
+            raise PrerequisiteError(f"cannot read {root.joinpath(*parts)}: {reason_of(error)}") from error
+        if status and not stat.S_ISREG(status.st_mode):
+            fault = "is not a regular file"
+        item = BundleFile("/".join((root.name, *parts)), root, parts, kind)
         try:
             size = 0 if fault else min(item.size(), LARGEST_FILE if kind == LOG else LARGEST_FILE + 1)
         except (UntrustedFileError, FileForbiddenError) as error:  # with any other fault there is no bundle
@@ -174,25 +180,3 @@ def _below(root: Path, part: str, kind: str, most: int, left_out: Omitted) -> It
         else:
             room, most = room - size, most - 1
             yield item
-
-
-def _walk(root: Path, parts: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str | None]]:
-    try:
-        with os.scandir(root.joinpath(*parts)) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
-    except FileNotFoundError:
-        return
-    except (PermissionError, NotADirectoryError) as error:
-        yield parts, f"cannot be read ({reason_of(error)})"
-        return
-    except OSError as error:
-        raise PrerequisiteError(f"cannot read {root.joinpath(*parts)}: {reason_of(error)}") from error
-    for entry in entries:
-        here = (*parts, entry.name)
-        if entry.is_dir(follow_symlinks=False):
-            if len(here) < DEEPEST:
-                yield from _walk(root, here)
-            else:
-                yield here, "is nested too deeply"
-        else:
-            yield here, None if entry.is_file(follow_symlinks=False) else "is not a regular file"

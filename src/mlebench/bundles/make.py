@@ -7,17 +7,33 @@ from pathlib import Path
 
 import msgspec
 
-from mlebench.bundles.archive import LARGEST_MEMBER, Writer
-from mlebench.bundles.contents import LARGEST_FILE, LOG, RECORD, SUBMISSION, Item, Omitted, group_items, run_items
-from mlebench.bundles.reading import read_bundle
-from mlebench.bundles.secrets import Secret, Secrets
+from mlebench.bundles.archive import LARGEST_MEMBER, ArchiveWriter
+from mlebench.bundles.contents import (
+    LARGEST_FILE,
+    LOG,
+    RECORD,
+    SUBMISSION,
+    BundleFile,
+    OmittedFiles,
+    group_items,
+    run_items,
+)
+from mlebench.bundles.reader import read_bundle
+from mlebench.bundles.secret_scan import SecretMatch, SecretScanner
 from mlebench.bundles.signature import sign
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import remove_stale_temporaries, replacing
 from mlebench.core.os_errors import reason_of
 from mlebench.core.paths import MANIFEST, bundle_signature
 from mlebench.core.untrusted import UntrustedFileError
-from mlebench.records.bundle import BundledCompetition, BundleManifest, Cut, LeftOut, Member, Redaction
+from mlebench.records.bundle import (
+    BundledCompetition,
+    BundleManifest,
+    BundleMember,
+    OmittedFile,
+    Redaction,
+    ShortenedLog,
+)
 from mlebench.records.run_groups import Group, Run, unfinished
 
 MOST_SHOWN = 20
@@ -25,32 +41,32 @@ Tracker = Callable[[list[Run]], Iterable[Run]]
 
 
 @dataclass
-class _Plan:
+class _PackingList:
     """What has been decided about the files so far."""
 
-    secrets: Secrets
+    secrets: SecretScanner
     redact: bool
-    items: dict[str, Item] = field(default_factory=dict)
-    members: list[Member] = field(default_factory=list)
+    items: dict[str, BundleFile] = field(default_factory=dict)
+    members: list[BundleMember] = field(default_factory=list)
     redacted: list[Redaction] = field(default_factory=list)
-    cut: list[Cut] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
+    cut: list[ShortenedLog] = field(default_factory=list)
+    left_out: list[OmittedFile] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
-    def take_all(self, name: str, left_out: Omitted, items: Iterable[Item]) -> None:
+    def take_all(self, name: str, left_out: OmittedFiles, items: Iterable[BundleFile]) -> None:
         """Take the files of a run, or of the group; `left_out` may already hold some."""
         for item in items:
             self._take(item, left_out)
         for omitted in left_out.to_list(name):
             texts = msgspec.structs.asdict(omitted)
             self.left_out.append(
-                LeftOut(**{key: self.secrets.remove(text.encode()).decode() for key, text in texts.items()})
+                OmittedFile(**{key: self.secrets.remove(text.encode()).decode() for key, text in texts.items()})
             )
 
-    def _take(self, item: Item, left_out: Omitted) -> None:
-        if found := self.secrets.find(item.name.encode()):
+    def _take(self, item: BundleFile, left_out: OmittedFiles) -> None:
+        if matches := self.secrets.find(item.name.encode()):
             name = self.secrets.remove(item.name.encode()).decode()
-            self._tell(name, [Secret(0, f"{found[0].what}, in the file's name")])
+            self._tell(name, [SecretMatch(0, f"{matches[0].what}, in the file's name")])
             return left_out.add(name, "its name contains a secret")
         try:
             if item.kind == SUBMISSION:
@@ -63,15 +79,15 @@ class _Plan:
             left_out.add(item.name, str(error))
         return None
 
-    def _take_whole(self, item: Item) -> None:
+    def _take_whole(self, item: BundleFile) -> None:
         data = item.read()
         self._tell(item.name, self.secrets.find(data))
         if item.kind == LOG and (size := item.size()) > LARGEST_FILE:
-            self.cut.append(Cut(name=item.name, bytes=size))
-        kept = self._cleaned(data)
-        self._add(item, len(kept), hashlib.sha256(kept).hexdigest())
+            self.cut.append(ShortenedLog(name=item.name, bytes=size))
+        cleaned = self._cleaned(data)
+        self._add(item, len(cleaned), hashlib.sha256(cleaned).hexdigest())
 
-    def _take_submission(self, item: Item, left_out: Omitted) -> None:
+    def _take_submission(self, item: BundleFile, left_out: OmittedFiles) -> None:
         """A redacted submission would be a different one, so one that contains a secret is left out entirely."""
         digest, size = hashlib.sha256(), 0
 
@@ -82,29 +98,29 @@ class _Plan:
                 size += len(piece)
                 yield piece
 
-        found = sorted(set(self.secrets.find_in(pieces())))
-        self._tell(item.name, found)
-        if found:
+        matches = sorted(set(self.secrets.find_in(pieces())))
+        self._tell(item.name, matches)
+        if matches:
             left_out.add(item.name, "it holds a secret")
         elif size > LARGEST_MEMBER:
             left_out.add(item.name, f"has more than {LARGEST_MEMBER} bytes")
         else:
             self._add(item, size, digest.hexdigest())
 
-    def _add(self, item: Item, size: int, sha256: str) -> None:
+    def _add(self, item: BundleFile, size: int, sha256: str) -> None:
         self.items[item.name] = item
-        self.members.append(Member(name=item.name, size=size, sha256=sha256))
+        self.members.append(BundleMember(name=item.name, size=size, sha256=sha256))
 
-    def _tell(self, name: str, found: list[Secret]) -> None:
+    def _tell(self, name: str, matches: list[SecretMatch]) -> None:
         if self.redact:
-            self.redacted += [Redaction(name=name, **secret._asdict()) for secret in found]
+            self.redacted += [Redaction(name=name, **secret._asdict()) for secret in matches]
         else:
-            self.refused += [f"{name}, line {one.line}: {one.what}" for one in found]
+            self.refused += [f"{name}, line {match.line}: {match.what}" for match in matches]
 
     def _cleaned(self, data: bytes) -> bytes:
         return self.secrets.remove(data) if self.redact else data
 
-    def content(self, member: Member) -> Iterator[bytes]:
+    def content(self, member: BundleMember) -> Iterator[bytes]:
         """Yield the bytes that were inspected; PrerequisiteError if the file has changed since."""
         item = self.items[member.name]
         digest = hashlib.sha256()
@@ -140,10 +156,10 @@ def make_bundle(
     if group.record.origin and not all(run.record.report for run in runs):
         why = group.report_fault() or f"{group.paths.root} has runs that were not graded"
         raise PrerequisiteError(f"{why}: run `mlebench grade {group.paths.root}` first")
-    plan = _Plan(Secrets(), redact)
-    plan.take_all(group.record.id, Omitted(), group_items(group, runs))
+    plan = _PackingList(SecretScanner(), redact)
+    plan.take_all(group.record.id, OmittedFiles(), group_items(group, runs))
     for run in track(runs):
-        left_out = Omitted()
+        left_out = OmittedFiles()
         plan.take_all(run.paths.root.name, left_out, run_items(run, len(runs), left_out))
     _refuse(plan.refused)
     manifest = BundleManifest(
@@ -166,10 +182,10 @@ def make_bundle(
     return manifest
 
 
-def _write(target: Path, manifest: BundleManifest, plan: _Plan) -> None:
+def _write(target: Path, manifest: BundleManifest, plan: _PackingList) -> None:
     with replacing(target) as part:
         with part.open("wb") as file:
-            writer = Writer(file)
+            writer = ArchiveWriter(file)
             data = manifest.to_text().encode()
             writer.add(MANIFEST, len(data), [data])
             for member in manifest.members:
@@ -179,11 +195,11 @@ def _write(target: Path, manifest: BundleManifest, plan: _Plan) -> None:
     remove_stale_temporaries(target)  # as large as the bundle
 
 
-def _refuse(found: list[str]) -> None:
-    if not found:
+def _refuse(matches: list[str]) -> None:
+    if not matches:
         return
-    lines = "\n".join(f"  {place}" for place in found[:MOST_SHOWN])
-    more = f"\n  and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
+    lines = "\n".join(f"  {line}" for line in matches[:MOST_SHOWN])
+    more = f"\n  and {len(matches) - MOST_SHOWN} more" if len(matches) > MOST_SHOWN else ""
     raise PrerequisiteError(f"the bundle would contain secrets: remove them, or use --redact\n{lines}{more}")
 
 

@@ -1,9 +1,9 @@
 """What a bundle says about itself: its members with their checksums, and what was left out, cut or removed."""
 
-from mlebench.bundles.archive import LARGEST_MEMBER, BundleRefusedError, header, shown
-from mlebench.bundles.shapes import record_of
+from mlebench.bundles.archive import LARGEST_MEMBER, BundleRefusedError, header, printable_name
+from mlebench.bundles.strict_json import record_of
 from mlebench.core.paths import MANIFEST
-from mlebench.records.bundle import BundleManifest, Member
+from mlebench.records.bundle import BundleManifest, BundleMember
 
 LARGEST_MANIFEST = 32 << 20
 MOST_MEMBERS = 100_000
@@ -24,7 +24,7 @@ def read_manifest(data: bytes, packed: int) -> BundleManifest:
         seen.add(member.name)
         total += member.size
     if inside := next((name for name in seen if not seen.isdisjoint(_folders(name))), None):
-        raise BundleRefusedError(f"{shown(inside)} is inside a member that is not a folder")
+        raise BundleRefusedError(f"{printable_name(inside)} is inside a member that is not a folder")
     if total > LARGEST_BUNDLE:
         raise BundleRefusedError(f"it would unpack to {total} bytes; at most {LARGEST_BUNDLE} are read")
     if total > SMALL and total > packed * HIGHEST_RATIO:
@@ -32,13 +32,13 @@ def read_manifest(data: bytes, packed: int) -> BundleManifest:
     return manifest
 
 
-def _check_member(member: Member, seen: set[str]) -> None:
+def _check_member(member: BundleMember, seen: set[str]) -> None:
     if fault := name_fault(member.name):
-        raise BundleRefusedError(f"{shown(member.name)} {fault}")
+        raise BundleRefusedError(f"{printable_name(member.name)} {fault}")
     if member.name in seen:
-        raise BundleRefusedError(f"{shown(member.name)} is in the manifest twice")
+        raise BundleRefusedError(f"{printable_name(member.name)} is in the manifest twice")
     if member.size > LARGEST_MEMBER:
-        raise BundleRefusedError(f"{shown(member.name)} has an impossible size")
+        raise BundleRefusedError(f"{printable_name(member.name)} has an impossible size")
 
 
 def name_fault(name: str) -> str | None:

@@ -48,9 +48,9 @@ def check(bundle: Path, manifest: bytes, signers: Path | None) -> SignatureState
 
 def _check(signature: Path, manifest: bytes, signers: Path) -> SignatureState:
     known = ["-s", str(signature), "-f", str(signers)]
-    found = _ssh_keygen(["-Y", "find-principals", *known], b"")
-    names = found.stdout.decode("utf-8", "replace").splitlines()
-    if found.returncode or not names:
+    principals = _ssh_keygen(["-Y", "find-principals", *known], b"")
+    names = principals.stdout.decode("utf-8", "replace").splitlines()
+    if principals.returncode or not names:
         return SignatureState(state=BAD, why="none of the allowed signers made it")
     done = _ssh_keygen(["-Y", "verify", "-n", NAMESPACE, "-I", names[0], *known], manifest)
     if done.returncode:

@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 from mlebench import __version__
 from mlebench.bundles import signature
-from mlebench.bundles.archive import shown
-from mlebench.bundles.reading import Bundle, read_bundle
+from mlebench.bundles.archive import printable_name
+from mlebench.bundles.reader import Bundle, read_bundle
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
 from mlebench.core.paths import SCRATCH, bundle_verdict
-from mlebench.data.state import data_identity, preparation_fault
+from mlebench.data.state import data_identity, preparation_fault, twin_elsewhere
+from mlebench.grade.in_process import GradingJob, Ungraded
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
-from mlebench.grade.row import Job, Ungraded
-from mlebench.grade.worker import Workers
+from mlebench.grade.submission import Workers
 from mlebench.records import read, write
 from mlebench.records.bundle import AGREES, CLAIMED, DIFFERS, NOT_REGRADED, BundleVerdict, RunVerdict
 from mlebench.records.report import Report
@@ -34,7 +34,7 @@ FLAGS = (
 THRESHOLDS = ("gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold")
 Tracker = Callable[[list[Run]], Iterable[Run]]
 Outcome = CompetitionReport | Ungraded
-Verdict = Literal["agrees", "differs", "not regraded"]
+Agreement = Literal["agrees", "differs", "not regraded"]
 
 
 def verify_bundle(
@@ -78,14 +78,14 @@ def verdict_on(bundle: Bundle, runs_dir: Path) -> BundleVerdict | None:
 def _rows(bundle: Bundle, registry: Registry, workers: Workers, limits: Limits, track: Tracker) -> list[RunVerdict]:
     known = set(registry.list_competition_ids())
     folder = bundle.path.absolute().parent  # where grades are logged if the data directory is not writable
-    settled: dict[str, tuple[Verdict, str | None]] = {}
+    settled: dict[str, tuple[Agreement, str | None]] = {}
     waiting: dict[str, Future[Outcome]] = {}
     for run in bundle.group.runs():
         id = run.record.run_id
-        if found := _without_grading(run, bundle, registry, known):
-            settled[id] = found
+        if verdict := _without_grading(run, bundle, registry, known):
+            settled[id] = verdict
         else:
-            job = Job(registry, run.record.competition, str(bundle.submissions[id]), limits, folder)
+            job = GradingJob(registry, run.record.competition, str(bundle.submissions[id]), limits, folder)
             waiting[id] = workers.grade(job)
     rows = []
     for run in track(list(bundle.group.runs())):
@@ -96,7 +96,7 @@ def _rows(bundle: Bundle, registry: Registry, workers: Workers, limits: Limits, 
     return rows
 
 
-def _row(run: Run, outcome: Outcome | None, verdict: Verdict, why: str | None) -> RunVerdict:
+def _row(run: Run, outcome: Outcome | None, verdict: Agreement, why: str | None) -> RunVerdict:
     record = run.record
     return RunVerdict(
         run_id=record.run_id,
@@ -111,7 +111,7 @@ def _row(run: Run, outcome: Outcome | None, verdict: Verdict, why: str | None) -
 
 def _without_grading(
     run: Run, bundle: Bundle, registry: Registry, known: set[str]
-) -> tuple[Verdict, str | None] | None:
+) -> tuple[Agreement, str | None] | None:
     """The verdict on a run whose submission cannot or need not be graded."""
     record = run.record
     report = record.report
@@ -125,19 +125,19 @@ def _without_grading(
     if report.submission_sha256 not in (None, bundle.submission_hashes[record.run_id]):
         return DIFFERS, "the report is for another submission"
     if record.competition not in known:
-        return NOT_REGRADED, f"there is no competition {shown(record.competition)} here"
+        return NOT_REGRADED, f"there is no competition {printable_name(record.competition)} here"
     competition = registry.get_competition(record.competition)
     if fault := preparation_fault(competition, grading_only=True):
-        return NOT_REGRADED, f"the data is not prepared here: {fault}"
+        return NOT_REGRADED, f"the data is not prepared here: {fault}{twin_elsewhere([competition])}"
     if report.data is None:
         return NOT_REGRADED, "the bundle does not say which data it was graded with"
-    if (here := data_identity(competition)) != report.data:
-        known_as = "has no identity: `mlebench verify --adopt` gives it one" if here is None else "is not the same"
+    if (identity := data_identity(competition)) != report.data:
+        known_as = "has no identity: `mlebench verify --adopt` gives it one" if identity is None else "is not the same"
         return NOT_REGRADED, f"the data here {known_as}"
     return None
 
 
-def _without_submission(run: Run, bundle: Bundle) -> tuple[Verdict, str | None]:
+def _without_submission(run: Run, bundle: Bundle) -> tuple[Agreement, str | None]:
     name = f"{run.paths.root.name}/"
     is_left_out = any(row.name.startswith(name) for row in bundle.manifest.left_out)
     report = run.record.report
@@ -148,7 +148,7 @@ def _without_submission(run: Run, bundle: Bundle) -> tuple[Verdict, str | None]:
     return DIFFERS, "a score is claimed without a submission"
 
 
-def _verdict(run: Run, outcome: Outcome) -> tuple[Verdict, str | None]:
+def _verdict(run: Run, outcome: Outcome) -> tuple[Agreement, str | None]:
     if isinstance(outcome, Ungraded) or outcome.status in UNGRADED_STATUSES:
         return NOT_REGRADED, outcome.reason
     claimed, graded = run.record.report, outcome.to_record()
@@ -157,7 +157,7 @@ def _verdict(run: Run, outcome: Outcome) -> tuple[Verdict, str | None]:
     if not _same_score(claimed.score, graded.score):
         why = "the score differs"
     elif claimed.status != graded.status:
-        why = f"it is {graded.status}, not {shown(str(claimed.status))}"
+        why = f"it is {graded.status}, not {printable_name(str(claimed.status))}"
     elif any(getattr(claimed, flag) != getattr(graded, flag) for flag in FLAGS):
         why = "the medal differs"
     elif any(getattr(claimed, name) != getattr(graded, name) for name in THRESHOLDS):
@@ -165,7 +165,7 @@ def _verdict(run: Run, outcome: Outcome) -> tuple[Verdict, str | None]:
     elif not all(_same_score(claim, getattr(graded, name)) for name, claim in _stated_standing(claimed).items()):
         why = "the percentile or the normalised score differs"
     elif (claimed.source == "twin") != (graded.source == "twin"):
-        why = f"the data is {graded.source}, not {shown(str(claimed.source))}"
+        why = f"the data is {graded.source}, not {printable_name(str(claimed.source))}"
     else:
         return AGREES, None
     versions = [(report.mlebench, report.competition_version) for report in (claimed, graded)]
@@ -174,7 +174,7 @@ def _verdict(run: Run, outcome: Outcome) -> tuple[Verdict, str | None]:
 
 def _versions(theirs: tuple[Any, Any], ours: tuple[Any, Any]) -> str:
     return (
-        f"it was graded by mlebench {shown(str(theirs[0]))}, competition version {theirs[1]}, "
+        f"it was graded by mlebench {printable_name(str(theirs[0]))}, competition version {theirs[1]}, "
         f"and here by mlebench {__version__}, competition version {ours[1]}"
     )
 
@@ -185,10 +185,10 @@ def _stated_standing(claimed: Report) -> dict[str, float]:
     return {name: value for name, value in stated.items() if value is not None}
 
 
-def _same_score(claimed: float | None, found: float | None) -> bool:
-    if claimed is None or found is None:
-        return claimed is found
-    return math.isclose(claimed, found, rel_tol=1e-9, abs_tol=TOLERANCE)
+def _same_score(claimed: float | None, graded: float | None) -> bool:
+    if claimed is None or graded is None:
+        return claimed is graded
+    return math.isclose(claimed, graded, rel_tol=1e-9, abs_tol=TOLERANCE)
 
 
 def require_credible(verdict: BundleVerdict | None, path: Path) -> str:

@@ -9,37 +9,13 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from mlebench import __version__
-from mlebench.cli.codes import DONE, FAILED, INTERRUPTED, USAGE
-from mlebench.cli.suggestions import hint
+from mlebench.cli.exit_codes import DONE, FAILED, INTERRUPTED, USAGE
+from mlebench.cli.verbs import VERBS, hint
 from mlebench.core.os_errors import explanation
 
 TYPE_CHECKING = False  # as in `typing`, whose import alone takes a tenth of the time of --help
 if TYPE_CHECKING:
     from typing import NoReturn, TextIO
-
-VERBS = {
-    "agents": "list agents, create one of your own, install what an agent needs",
-    "bundle": "pack a run group into one file; check such a file and grade it again",
-    "demo": "try everything on synthetic data: make, prepare, run, grade",
-    "dev": "tools for maintainers of competitions and authors of agents",
-    "doctor": "check this machine and say what to fix",
-    "grade": "grade many submissions: those of a JSON-lines file or of a run group",
-    "grade-sample": "grade one submission; the report is JSON on stdout",
-    "image": "build the image that agents run in, or an agent's own",
-    "inspect": "find out how runs failed, which rules they broke, what code they share",
-    "list": "list the competitions",
-    "new-competition": "create a competition of your own: a folder that works as it is",
-    "prepare": "turn raw data into what agents and graders need",
-    "report": "make standings from run groups and grading reports: medals, intervals, comparisons",
-    "run": "run an agent on competitions, in sandboxes, and grade what it submits",
-    "runs": "list run groups and runs; show what happened in a run",
-    "show": "show what is known about one competition",
-    "test-competition": "check everything that a competition must satisfy, yours or ours",
-    "twin": "make synthetic raw data in a competition's exact layout",
-    "validate": "check a submission's format, without the answers",
-    "verify": "compare prepared data with its record and the published checksums",
-    "view": "serve pages about runs: standings, competitions, comparisons, runs in progress",
-}
 
 _TO_MODULE = str.maketrans("- ", "__")
 
@@ -76,7 +52,7 @@ def _run(verb: str, *arguments: str) -> None:
         if verb == "prepare" and any(word.startswith("--jobs") for word in arguments):
             # The fork server starts up in parallel with this one.
             import_module("mlebench.core.isolate").start("mlebench.data.preload")
-        running = import_module("mlebench.cli.running")
+        running = import_module("mlebench.cli.invocation")
         module = import_module(f"mlebench.cli.{verb.translate(_TO_MODULE)}")
         running.run_verb(module.command, verb, [*arguments])  # not `list(…)`: `list` may be a module here
 

@@ -9,9 +9,9 @@ import msgspec
 from mlebench.agents import Agent, built_in, load_agent, venvs
 from mlebench.agents.locks import write_lock
 from mlebench.agents.spec import COMMAND
-from mlebench.cli.groups import VerbGroup, refuse_json_before
+from mlebench.cli.console import cell, print_json, print_table, spinner
+from mlebench.cli.invocation import VerbGroup, refuse_json_before
 from mlebench.cli.options import json_option
-from mlebench.cli.output import cell, print_json, print_table, spinner
 from mlebench.core.errors import PrerequisiteError
 
 
@@ -71,7 +71,7 @@ def new(name: str, folder: Path) -> None:
 
     The folder NAME works as it is, and has a place for your code.
     """
-    from mlebench.agents.scaffold import new_agent
+    from mlebench.agents.new_agent import new_agent
 
     made = new_agent(name, folder)
     click.echo(made)

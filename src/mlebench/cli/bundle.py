@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mlebench.cli.codes import FAILED
-from mlebench.cli.groups import VerbGroup
+from mlebench.cli.console import log_line, print_json, print_table, track
+from mlebench.cli.console import mask_braces as plain
+from mlebench.cli.exit_codes import FAILED
+from mlebench.cli.invocation import VerbGroup
 from mlebench.cli.options import data_dir_option, json_option, registry_at, runs_dir_at, runs_dir_option, runs_dirs_at
-from mlebench.cli.output import log_line, print_json, print_table, size_text, track
-from mlebench.cli.output import mask_braces as plain
+from mlebench.cli.quantities import size_text
 from mlebench.core import paths
 from mlebench.core.os_errors import reason_of
 
@@ -77,7 +78,7 @@ def verify(file: Path, signers: Path | None, as_json: bool, runs_dir: Path | Non
     """
     from mlebench.bundles import record_verdict, verify_bundle
     from mlebench.bundles.signature import GOOD
-    from mlebench.run.machine import cpu_count
+    from mlebench.core.processes import cpu_count
 
     registry = registry_at(data_dir)
     verdict = verify_bundle(

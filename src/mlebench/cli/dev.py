@@ -5,9 +5,8 @@ from pathlib import Path
 import click
 
 from mlebench.cli.dev_kernels import download_kernels
-from mlebench.cli.groups import VerbGroup
+from mlebench.cli.invocation import Failures, VerbGroup
 from mlebench.cli.options import all_option, competitions_option, registry_at
-from mlebench.cli.running import Failures
 
 
 @click.group("dev", cls=VerbGroup)

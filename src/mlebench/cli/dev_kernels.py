@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import click
 
+from mlebench.cli.console import print_table, track
+from mlebench.cli.invocation import Failures
 from mlebench.cli.options import competitions_option, registry_at
-from mlebench.cli.output import print_table, track
-from mlebench.cli.running import Failures
 
 
 @click.command("download-kernels")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from mlebench.cli.checks import show_checks
+from mlebench.cli.console import print_table
 from mlebench.cli.executor_options import executor_options
 from mlebench.cli.options import data_dir_option, registry_at, runs_dir_at, runs_dir_option
-from mlebench.cli.output import print_table
+from mlebench.cli.prepare_check import show_checks
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.os_errors import explanation
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mlebench.records.group import ExecutorConfig
 
 
-class Finding(NamedTuple):
+class Diagnosis(NamedTuple):
     state: str  # ok, or what needs attention
     what: str
     detail: str
@@ -75,76 +75,76 @@ def command(kaggle: bool, data_dir: Path | None, runs_dir: Path | None, look: Pa
         show_checks(registry, registry.list_competition_ids(), KaggleSource())
 
 
-def _nodes(executor_config: "ExecutorConfig", shared: Path) -> Iterator[Finding]:
+def _nodes(executor_config: "ExecutorConfig", shared: Path) -> Iterator[Diagnosis]:
     from mlebench.run.nodes import ask_nodes
     from mlebench.sandbox import ON_NODES
 
     for node, facts in ask_nodes(executor_config, shared).items():
         if facts is None:
-            yield Finding(
+            yield Diagnosis(
                 "bad", node, "does not answer", f"see if it is busy, and if it can see {shared} and {sys.executable}"
             )
             continue
         works = [name for name, fault in facts["sandboxes"].items() if fault is None]
-        yield Finding(
+        yield Diagnosis(
             "ok" if works else "bad",
             f"{node}: sandboxes",
             ", ".join(works) or "none works",
             "" if works else str(facts["sandboxes"][ON_NODES.name]),
         )
         kept = ", ".join(facts["limits"])
-        yield Finding(
+        yield Diagnosis(
             "ok" if kept else "note",
             f"{node}: cgroups",
             kept or "none",
             "" if kept else "memory will not be limited, other limits will be watched",
         )
-        yield Finding("ok", f"{node}: GPUs", ", ".join(facts["gpus"]) or "none")
-        yield Finding("ok", f"{node}: agents' venvs", ", ".join(facts["venvs"]) or "none")
+        yield Diagnosis("ok", f"{node}: GPUs", ", ".join(facts["gpus"]) or "none")
+        yield Diagnosis("ok", f"{node}: agents' venvs", ", ".join(facts["venvs"]) or "none")
         late = abs(facts["ahead"]) > 60
         advice = "synchronise it: runs do not depend on it, but times in records do" if late else ""
-        yield Finding("note" if late else "ok", f"{node}: clock", f"{facts['ahead']:+g} s", advice)
+        yield Diagnosis("note" if late else "ok", f"{node}: clock", f"{facts['ahead']:+g} s", advice)
         faults = "; ".join(facts["disk"])
         advice = "results are not safe on this disk: name another with --runs-dir" if faults else ""
-        yield Finding("bad" if faults else "ok", f"{node}: disk", faults or "works", advice)
+        yield Diagnosis("bad" if faults else "ok", f"{node}: disk", faults or "works", advice)
 
 
-def _found(what: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:
+def _found(what: str, look: Callable[[], Iterable[Diagnosis]]) -> list[Diagnosis]:
     """What a check found before it failed; the failure is a finding too."""
     found = []
     try:
         found.extend(look())
     except PrerequisiteError as error:
-        found.append(Finding("bad", what, str(error), "fix this"))
+        found.append(Diagnosis("bad", what, str(error), "fix this"))
     except OSError as error:
-        found.append(Finding("bad", what, explanation(error) or str(error), "fix this"))
+        found.append(Diagnosis("bad", what, explanation(error) or str(error), "fix this"))
     except Exception as error:
-        found.append(Finding("bad", what, f"{type(error).__name__}: {error}", "please report this"))
+        found.append(Diagnosis("bad", what, f"{type(error).__name__}: {error}", "please report this"))
     return found
 
 
-def _python() -> Iterator[Finding]:
-    yield Finding("ok", "python", f"{platform.python_version()} at {sys.executable}")
+def _python() -> Iterator[Diagnosis]:
+    yield Diagnosis("ok", "python", f"{platform.python_version()} at {sys.executable}")
 
 
-def _settings() -> Iterator[Finding]:
+def _settings() -> Iterator[Diagnosis]:
     yield from _variables()
     path = paths.config_file()
     read_settings(path)
     if path.exists() or paths.CONFIG_VARIABLE not in os.environ:
-        yield Finding("ok", "settings", str(path) if path.exists() else "none")
+        yield Diagnosis("ok", "settings", str(path) if path.exists() else "none")
     else:
-        yield Finding("bad", "settings", f"{path} does not exist", f"fix ${paths.CONFIG_VARIABLE}")
+        yield Diagnosis("bad", "settings", f"{path} does not exist", f"fix ${paths.CONFIG_VARIABLE}")
     for fault in Registry().search_path_faults():
-        yield Finding("bad", "search path", fault, f"fix ${paths.COMPETITION_PATH_VARIABLE} or `competition_path`")
+        yield Diagnosis("bad", "search path", fault, f"fix ${paths.COMPETITION_PATH_VARIABLE} or `competition_path`")
 
 
-def _variables() -> Iterator[Finding]:
+def _variables() -> Iterator[Diagnosis]:
     """Environment variables that look like ours and have no effect."""
     for name in sorted(os.environ):
         if name.startswith(paths.VARIABLE_PREFIX) and name not in paths.VARIABLES:
             meant = did_you_mean(name, paths.VARIABLES, prefix=paths.VARIABLE_PREFIX, cutoff=0.72)
-            yield Finding("note", "settings", f"${name} has no effect", meant)
+            yield Diagnosis("note", "settings", f"${name} has no effect", meant)
 
 
 def _existing(folder: Path) -> Path:
@@ -152,26 +152,26 @@ def _existing(folder: Path) -> Path:
     return next(path for path in (folder, *folder.parents) if os.path.lexists(path))
 
 
-def _folder(folder: Path) -> Iterator[Finding]:
+def _folder(folder: Path) -> Iterator[Diagnosis]:
     existing = _existing(folder)
     if not existing.is_dir():
-        yield Finding("bad", "data dir", f"{existing} is not a folder", "name another with --data-dir")
+        yield Diagnosis("bad", "data dir", f"{existing} is not a folder", "name another with --data-dir")
     elif not os.access(existing, os.W_OK | os.X_OK):
-        yield Finding("bad", "data dir", f"{folder} is not writable", "name another with --data-dir")
+        yield Diagnosis("bad", "data dir", f"{folder} is not writable", "name another with --data-dir")
     else:
         kind = "twins" if holds_twins(folder) else "real data"
-        yield Finding("ok", "data dir", f"{folder} ({kind if folder.exists() else 'not there yet'})")
+        yield Diagnosis("ok", "data dir", f"{folder} ({kind if folder.exists() else 'not there yet'})")
 
 
-def _disk(folder: Path) -> Iterator[Finding]:
+def _disk(folder: Path) -> Iterator[Diagnosis]:
     free = shutil.disk_usage(_existing(folder)).free / 1e9
     enough = free > 200
-    yield Finding(
+    yield Diagnosis(
         "ok" if enough else "note", "disk", f"{free:.0f} GB free", "" if enough else "the lite split needs 200 GB"
     )
 
 
-def _prepared(registry: Registry) -> Iterator[Finding]:
+def _prepared(registry: Registry) -> Iterator[Diagnosis]:
     ids = registry.list_competition_ids()
     if (data_dir := registry.get_data_dir()).is_dir():
         any(data_dir.iterdir())  # an unreadable folder is one finding, not one per competition
@@ -180,37 +180,41 @@ def _prepared(registry: Registry) -> Iterator[Finding]:
         try:
             prepared += is_prepared(registry.get_competition(id))
         except PrerequisiteError as error:
-            yield Finding("bad", id, str(error), "fix this")
+            yield Diagnosis("bad", id, str(error), "fix this")
         except OSError as error:
-            yield Finding("bad", id, explanation(error) or str(error), "fix this")
+            yield Diagnosis("bad", id, explanation(error) or str(error), "fix this")
     advice = "" if prepared else "run `mlebench prepare -c ID`, or `mlebench demo` to try twins"
-    yield Finding("ok" if prepared else "note", "prepared", f"{prepared} of {len(ids)} competitions", advice)
+    yield Diagnosis("ok" if prepared else "note", "prepared", f"{prepared} of {len(ids)} competitions", advice)
 
 
-def _kaggle() -> Iterator[Finding]:
+def _kaggle() -> Iterator[Diagnosis]:
     from mlebench.data.kaggle_api import credentials
 
     if found := credentials():
-        yield Finding("ok", "kaggle login", ", ".join(found))
+        yield Diagnosis("ok", "kaggle login", ", ".join(found))
     else:
-        yield Finding(
+        yield Diagnosis(
             "note", "kaggle login", "none", "needed only for downloads: put an API token in ~/.kaggle/access_token"
         )
 
 
-def _sandboxes() -> Iterator[Finding]:
-    from mlebench.sandbox import BACKENDS
+def _sandboxes() -> Iterator[Diagnosis]:
+    from mlebench.sandbox import BACKENDS, require_linux
 
-    for name, backend in BACKENDS.items():
-        if not backend.is_isolated:
-            continue
-        fault = backend().fault()
-        yield Finding("note" if fault else "ok", name, "does not work here" if fault else "works", fault or "")
+    try:
+        require_linux()
+    except PrerequisiteError as error:
+        yield Diagnosis("note", "sandboxes", "none", str(error))
+        return
+    faults = {name: backend().fault() for name, backend in BACKENDS.items() if backend.is_isolated}
+    defect = "note" if None in faults.values() else "bad"  # one that works is enough
+    for name, fault in faults.items():
+        yield Diagnosis(defect if fault else "ok", name, "does not work here" if fault else "works", fault or "")
 
 
-def _gpus() -> Iterator[Finding]:
-    from mlebench.run.machine import gpus
+def _gpus() -> Iterator[Diagnosis]:
+    from mlebench.run.hardware import gpus
 
     found = gpus()
     names = ", ".join(f"{gpu.index}: {gpu.name}" for gpu in found)
-    yield Finding("ok", "GPUs", names or "none")
+    yield Diagnosis("ok", "GPUs", names or "none")

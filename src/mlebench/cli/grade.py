@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from mlebench.cli.codes import FAILED
+from mlebench.cli.console import log_line, mask_braces, print_json, table_lines, track
+from mlebench.cli.exit_codes import FAILED
 from mlebench.cli.options import (
     data_dir_option,
     judging_options,
@@ -16,12 +17,12 @@ from mlebench.cli.options import (
     runs_dir_option,
     runs_dirs_at,
 )
-from mlebench.cli.output import log_line, mask_braces, print_json, table_lines, track
 from mlebench.cli.quantities import Duration, Size
 from mlebench.core.outcomes import GRADED, INVALID, MISSING, UNGRADED_STATUSES
+from mlebench.core.untrusted import shorten
 
 if TYPE_CHECKING:
-    from mlebench.grade.many import Entry
+    from mlebench.grade.batch import SubmissionLine
     from mlebench.records.run_groups import Group, Run
 
 MOST_JOBS = 8
@@ -62,19 +63,19 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
     submissions to stderr. Each submission gets a status. The exit code is 1 if one could not be judged for a reason
     other than the submission itself; the summary says why.
     """
-    how = _how(options)
+    settings = _settings(options)
     if options["snapshots"]:
-        if group is None or how.pop("interval"):
+        if group is None or settings.pop("interval"):
             raise click.UsageError("--snapshots needs a run group, and cannot be combined with --interval")
-        raise SystemExit(_grade_snapshots(group, options, how))
+        raise SystemExit(_grade_snapshots(group, options, settings))
     if group is None:
         if options["submission"] is None or options["output_dir"] is None:
             raise click.UsageError("give --submission and --output-dir, or name a run group")
-        summary = _grade_lines(options, how)
+        summary = _grade_lines(options, settings)
     else:
         if options["submission"] is not None or options["output_dir"] is not None:
             raise click.UsageError("--submission and --output-dir cannot be combined with a run group")
-        summary = _grade_group(group, options, how)
+        summary = _grade_group(group, options, settings)
     print_json({name: value for name, value in summary.items() if not isinstance(value, list)})
     _say_table(summary)
     failures = UNGRADED_STATUSES + AGENTS_FAULT * strict
@@ -82,10 +83,10 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
         raise SystemExit(FAILED)
 
 
-def _how(options: dict[str, Any]) -> dict[str, Any]:
+def _settings(options: dict[str, Any]) -> dict[str, Any]:
     """How many to grade at a time, and within which limits."""
+    from mlebench.core.processes import cpu_count
     from mlebench.grade import Limits
-    from mlebench.run.machine import cpu_count
 
     return {
         "jobs": options["jobs"] or min(cpu_count(), MOST_JOBS),
@@ -94,7 +95,7 @@ def _how(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _grade_lines(options: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
+def _grade_lines(options: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     from mlebench.grade import grade_jsonl
 
     return grade_jsonl(
@@ -102,25 +103,25 @@ def _grade_lines(options: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]
         options["output_dir"],
         registry_at(options["data_dir"], options["profile"]),
         track=_track_entries,
-        **how,
+        **settings,
     )
 
 
-def _grade_group(named: str, options: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
+def _grade_group(named: str, options: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     from mlebench.run.regrade import grade_group, grade_reference_group
 
     run_group = _find(named, options)
     if run_group.record.origin is None:
-        return grade_group(run_group, track=_track_runs, **how)
+        return grade_group(run_group, track=_track_runs, **settings)
     registry = registry_at(options["data_dir"], options["profile"])
-    return grade_reference_group(run_group, registry, track=_track_entries, **how)
+    return grade_reference_group(run_group, registry, track=_track_entries, **settings)
 
 
-def _grade_snapshots(named: str, options: dict[str, Any], how: dict[str, Any]) -> int:
+def _grade_snapshots(named: str, options: dict[str, Any], settings: dict[str, Any]) -> int:
     """Grade the snapshots of a group's runs; return the exit code."""
     from mlebench.run.over_time import grade_snapshots
 
-    graded = grade_snapshots(_find(named, options), track=_track_runs, **how)
+    graded = grade_snapshots(_find(named, options), track=_track_runs, **settings)
     print_json({"runs": len(graded), "snapshots": sum(len(run.points) for run in graded)})
     rows = [
         [run.competition, run.run_id, f"{point.seconds:g}", *_cells(msgspec.structs.asdict(point))]
@@ -139,7 +140,7 @@ def _find(named: str, options: dict[str, Any]) -> "Group":
     return find_group(named, *runs_dirs_at(options["runs_dir"], options["data_dir"]))
 
 
-def _track_entries(entries: "list[Entry]") -> "Iterable[Entry]":
+def _track_entries(entries: "list[SubmissionLine]") -> "Iterable[SubmissionLine]":
     return track(entries, lambda entry: entry.competition_id or f"line {entry.line}")
 
 
@@ -173,10 +174,7 @@ def _cells(report: dict[str, Any]) -> list[Any]:
 
 def _short(text: str | None) -> str | None:
     """One short line of text that an agent or a grader may have written."""
-    if text is None:
-        return None
-    text = _one_line(text)
-    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
+    return None if text is None else shorten(_one_line(text), LONGEST_CELL)
 
 
 def _short_path(path: str) -> str | None:

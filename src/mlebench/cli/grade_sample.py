@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from mlebench.cli.codes import FAILED
+from mlebench.cli.console import print_json, spinner
+from mlebench.cli.exit_codes import FAILED
 from mlebench.cli.options import data_dir_option, judging_options, profile_option, registry_at
-from mlebench.cli.output import print_json, spinner
 
 
 @click.command("grade-sample")

@@ -3,8 +3,8 @@
 import click
 
 from mlebench.agents import load_agent
-from mlebench.cli.groups import VerbGroup
-from mlebench.cli.output import log_line
+from mlebench.cli.console import log_line
+from mlebench.cli.invocation import VerbGroup
 from mlebench.sandbox.docker import IMAGE, image_id
 
 

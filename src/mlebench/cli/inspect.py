@@ -2,11 +2,11 @@
 
 import click
 
-from mlebench.cli.groups import VerbGroup
 from mlebench.cli.inspect_failures import failures
 from mlebench.cli.inspect_familiarity import familiarity
 from mlebench.cli.inspect_plagiarism import plagiarism
 from mlebench.cli.inspect_rules import rules
+from mlebench.cli.invocation import VerbGroup
 from mlebench.cli.options import folder_options
 
 

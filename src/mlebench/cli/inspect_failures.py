@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mlebench.cli.console import print_json, table_lines, track, write_output
 from mlebench.cli.options import FolderOptions, folder_options, json_option, output_option
-from mlebench.cli.output import print_json, table_lines, track, write_output
 
 if TYPE_CHECKING:
-    from mlebench.integrity.failures.inspection import Classified
+    from mlebench.integrity.failures.inspection import ClassifiedRun
 
 
 @click.command()
@@ -27,15 +27,15 @@ def failures(folders: FolderOptions, named: Sequence[str], as_json: bool, output
     folder, in findings/failures.json.
     """
     from mlebench.integrity import inspect_failures, read_subjects
-    from mlebench.integrity.failures import tables
+    from mlebench.integrity.failures import inspection
 
     subjects = [subject for name in named for subject in read_subjects(name, *folders.runs_dirs)]
     classified = list(inspect_failures(track(subjects, lambda subject: subject.competition), folders.registry))
     if as_json and output is None:
-        print_json(tables.as_json(classified))
+        print_json(inspection.as_json(classified))
         return
     if as_json:
-        text = f"{json.dumps(tables.as_json(classified), indent=1)}\n"
+        text = f"{json.dumps(inspection.as_json(classified), indent=1)}\n"
     else:
         text = "".join(f"{line}\n" for line in _lines(classified))
     if output is None:
@@ -44,8 +44,8 @@ def failures(folders: FolderOptions, named: Sequence[str], as_json: bool, output
         write_output(output, text)
 
 
-def _lines(classified: "list[Classified]") -> Iterator[str]:
-    from mlebench.integrity.failures.tables import run_rows, share_rows
+def _lines(classified: "list[ClassifiedRun]") -> Iterator[str]:
+    from mlebench.integrity.failures.inspection import run_rows, share_rows
 
     yield from table_lines(["run", "competition", "seed", "category", "also", "what happened"], run_rows(classified))
     yield ""

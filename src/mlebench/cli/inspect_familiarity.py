@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mlebench.cli.console import log_line, print_json, table_lines, track, write_output
 from mlebench.cli.model_options import question_options
 from mlebench.cli.options import FolderOptions, folder_options, json_option, output_option
-from mlebench.cli.output import log_line, print_json, table_lines, track, write_output
 from mlebench.core import paths
 
 if TYPE_CHECKING:
-    from mlebench.integrity.familiarity.model import Model
     from mlebench.integrity.familiarity.performance import Correlation
+    from mlebench.integrity.familiarity.studied_model import StudiedModel
     from mlebench.integrity.familiarity.study import Familiarity
 
 _FOR_MODEL = ("endpoint", "key_env", "budget", "texts", "send_texts")
@@ -102,11 +102,11 @@ def _performance(reports: Sequence[str], *runs_dirs: Path) -> dict[str, dict[str
     return read_performance(inputs)
 
 
-def _model(options: dict[str, Any]) -> "Model":
+def _model(options: dict[str, Any]) -> "StudiedModel":
     from mlebench.gateway.access import OPENAI, plan_access
     from mlebench.gateway.prices import read_prices
-    from mlebench.integrity.endpoint import ModelEndpoint
-    from mlebench.integrity.familiarity.model import Model
+    from mlebench.integrity.familiarity.studied_model import StudiedModel
+    from mlebench.integrity.model_endpoint import ModelEndpoint
 
     access = plan_access(
         [options["model"]],
@@ -116,17 +116,17 @@ def _model(options: dict[str, Any]) -> "Model":
     )
     log_line(f"Sending pieces of original texts and of our own descriptions to {options['model']} at {access.endpoint}")
     kept = paths.familiarity_dir()
-    return Model(ModelEndpoint(access, kept / "calls", name="the model"), kept / "answers")
+    return StudiedModel(ModelEndpoint(access, kept / "calls", name="the model"), kept / "answers")
 
 
 def _show(found: "list[Familiarity]", correlations: "list[Correlation]", options: dict[str, Any]) -> None:
-    from mlebench.integrity.familiarity import plot, tables
+    from mlebench.integrity.familiarity import plot, results
 
     if options["plot"]:
         write_output(options["plot"], plot.svg(correlations))
     if options["as_json"]:
         facts = {name: options[name] for name in ("model", "endpoint", "cutoff", "samples")}
-        made = tables.as_json(found, correlations, **facts)
+        made = results.as_json(found, correlations, **facts)
         if options["output"] is None:
             print_json(made)
         else:
@@ -140,14 +140,14 @@ def _show(found: "list[Familiarity]", correlations: "list[Correlation]", options
 
 
 def _lines(found: "list[Familiarity]", correlations: "list[Correlation]") -> Iterator[str]:
-    from mlebench.integrity.familiarity import plot, tables
+    from mlebench.integrity.familiarity import plot, results
 
-    yield from table_lines(tables.header(found), tables.rows(found))
+    yield from table_lines(results.header(found), results.rows(found))
     if any(one.likelihood for one in found):
         yield ""
-        yield from table_lines(tables.LIKELIHOOD, tables.likelihood_rows(found))
+        yield from table_lines(results.LIKELIHOOD, results.likelihood_rows(found))
     yield ""
-    yield from tables.notes(found)
+    yield from results.notes(found)
     for one in correlations:
         yield ""
         yield f"{one.agent}, familiarity against performance: " + (

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mlebench.cli.console import print_json, print_table, spinner
 from mlebench.cli.options import FolderOptions, folder_options, json_option
-from mlebench.cli.output import print_json, print_table, spinner
-from mlebench.core.untrusted import plain
+from mlebench.core.untrusted import one_line, plain
 
 if TYPE_CHECKING:
-    from mlebench.integrity.plagiarism.compare import Compared, Match
+    from mlebench.integrity.plagiarism.comparison import CodeComparison, Match
 
 NOTEBOOK_HEADER = ["run", "competition", "file", "closest notebook", "contained", "similar", "longest", "that is"]
 RUN_HEADER = ["run", "closest run", "of", "file", "contained", "similar", "longest", "that is"]
@@ -51,8 +51,8 @@ def plagiarism(folders: FolderOptions, named: Sequence[str], corpus: Path | None
             _show_passages(run.compared)
 
 
-def _show_tables(compared: "Sequence[Compared]") -> None:
-    from mlebench.integrity.plagiarism.report import notebook_rows, run_rows
+def _show_tables(compared: "Sequence[CodeComparison]") -> None:
+    from mlebench.integrity.plagiarism.results import notebook_rows, run_rows
 
     print_table(NOTEBOOK_HEADER, _plain(notebook_rows(compared)))
     if rows := list(_plain(run_rows(compared))):
@@ -67,10 +67,10 @@ def _show_tables(compared: "Sequence[Compared]") -> None:
 
 
 def _plain(rows: Iterator[list[Any]]) -> Iterator[list[Any]]:
-    return ([" ".join(plain(cell).split()) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    return ([one_line(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
 
 
-def _show_passages(one: "Compared") -> None:
+def _show_passages(one: "CodeComparison") -> None:
     for match in (*one.closest, *one.runs):
         for passage in match.passages:
             click.echo(f"\n{one.subject.name} and {_line(match)}: {passage['tokens']} tokens")
@@ -79,7 +79,7 @@ def _show_passages(one: "Compared") -> None:
 
 
 def _line(match: "Match") -> str:
-    return " ".join(plain(match.name).split()) + (f" (a run of {match.agent})" if match.agent else "")
+    return one_line(match.name) + (f" (a run of {match.agent})" if match.agent else "")
 
 
 def side_by_side(passage: dict[str, Any], width: int) -> Iterator[str]:

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mlebench.cli.console import log_line, print_json, print_table
 from mlebench.cli.model_options import question_options
 from mlebench.cli.options import FolderOptions, folder_options, json_option
-from mlebench.cli.output import log_line, print_json, print_table
 from mlebench.core import paths
-from mlebench.core.untrusted import plain
+from mlebench.core.untrusted import one_line
 
 if TYPE_CHECKING:
     from mlebench.integrity.rules.calibration import Calibration
-    from mlebench.integrity.rules.inspection import Inspected
+    from mlebench.integrity.rules.inspection import RulesInspection
     from mlebench.integrity.rules.judge import Judge
 
 _FOR_JUDGE = ("endpoint", "key_env", "questions", "extra_prompt", "budget", "judge_log", "send_logs", "calibrate")
@@ -84,7 +84,7 @@ def _refuse(group: str | None, model: str | None, options: dict[str, Any]) -> No
 def _judge(model: str, options: dict[str, Any]) -> "Judge":
     from mlebench.gateway.access import OPENAI, plan_access
     from mlebench.gateway.prices import read_prices
-    from mlebench.integrity.endpoint import ModelEndpoint
+    from mlebench.integrity.model_endpoint import ModelEndpoint
     from mlebench.integrity.rules.judge import Judge
     from mlebench.integrity.rules.rubric import load_rubric
 
@@ -114,18 +114,18 @@ def _calibration(judge: "Judge", calibrate_now: bool) -> "Calibration | None":
     return made
 
 
-def _show(one: "Inspected") -> None:
+def _show(one: "RulesInspection") -> None:
     if not one.record.findings:
         return
     click.echo(f"{one.subject.name} ({one.subject.competition})")
     for finding in one.record.findings:
-        click.echo(f"  {finding.kind}: {finding.rule}: {_line(finding.says)}")
+        click.echo(f"  {finding.kind}: {finding.rule}: {one_line(finding.says)}")
         for evidence in finding.evidence:
             where = f"{evidence.file}:{evidence.line}" if evidence.line else evidence.file
-            click.echo(f"    {_line(where)}: {_line(evidence.quote)}")
+            click.echo(f"    {one_line(where)}: {one_line(evidence.quote)}")
 
 
-def _show_all(inspected: "list[Inspected]", rows: list[dict[str, Any]]) -> None:
+def _show_all(inspected: "list[RulesInspection]", rows: list[dict[str, Any]]) -> None:
     from mlebench.records.findings import KINDS
 
     ids = list(inspected[0].answers) if inspected else []
@@ -135,7 +135,7 @@ def _show_all(inspected: "list[Inspected]", rows: list[dict[str, Any]]) -> None:
         header,
         [
             [
-                _line(one.subject.name),
+                one_line(one.subject.name),
                 one.subject.competition,
                 *map(one.count, KINDS),
                 *(one.answers.get(id) for id in ids),
@@ -148,7 +148,3 @@ def _show_all(inspected: "list[Inspected]", rows: list[dict[str, Any]]) -> None:
         unsure = f", not enough evidence in {row['not_enough_evidence']}" if row.get("not_enough_evidence") else ""
         trust = f" ({row['judge']})" if "judge" in row else ""
         click.echo(f"{row['what']}: {row['runs']} of {row['of']} runs{unsure}{trust}")
-
-
-def _line(text: str) -> str:
-    return " ".join(plain(text).split())

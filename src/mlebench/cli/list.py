@@ -5,9 +5,10 @@ from typing import Any
 
 import click
 
-from mlebench.cli.codes import FAILED
+from mlebench.cli.console import log_line, print_json, print_table
+from mlebench.cli.exit_codes import FAILED
 from mlebench.cli.options import data_dir_option, json_option, members_of, profile_option, registry_at, splits_option
-from mlebench.cli.output import log_line, print_json, print_table, size_text
+from mlebench.cli.quantities import size_text
 from mlebench.core.errors import PrerequisiteError
 from mlebench.data.state import preparation_fault, read_manifest_head
 from mlebench.registry import Competition

@@ -5,9 +5,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mlebench.cli.output import duration_text, is_terminal, log_line, print_table
+from mlebench.cli.console import is_terminal, log_line, print_table
+from mlebench.cli.quantities import duration_text
 from mlebench.core.outcomes import AGENT_ERROR, GRADED, NOT_THE_AGENTS_FAULT
 from mlebench.core.paths import RUN_LOG
 from mlebench.core.untrusted import plain
@@ -19,6 +20,8 @@ from mlebench.run.model_usage import outcome_words
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from mlebench.web.record_values import UsageView
+
 INTERVAL = 1.0
 UNEXPLAINED = (AGENT_ERROR, *NOT_THE_AGENTS_FAULT)  # ends that say nothing without their detail
 MOST_REASONS = 3
@@ -28,7 +31,7 @@ MOST_REASONS = 3
 def live_view(group: Group) -> Iterator[Callable[[], None]]:
     """Yield a function to call from time to time."""
     if not is_terminal(sys.stderr):
-        lines = _Lines(group)
+        lines = _StateLines(group)
         yield lines.tick
         lines.look()
         return
@@ -53,7 +56,7 @@ def _every(seconds: float, act: Callable[[], None]) -> Callable[[], None]:
     return tick
 
 
-class _Lines:
+class _StateLines:
     """A line whenever a run's state changes."""
 
     def __init__(self, group: Group):
@@ -87,7 +90,7 @@ def _score(run: Run) -> str:
 
 def medal_text(report: Report | None) -> str | None:
     """The medal in a report; None if there is no report."""
-    return report and (report.medal or "none")
+    return report and (report.medal or ("withheld" if report.has_no_medals else "none"))
 
 
 def live_table(group: Group, width: int) -> "Table":
@@ -95,7 +98,7 @@ def live_table(group: Group, width: int) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    from mlebench.web.facts import usage_view
+    from mlebench.web.record_values import usage_view
 
     runs = list(group.runs())
     done = sum(run.record.is_final for run in runs)
@@ -120,12 +123,12 @@ def live_table(group: Group, width: int) -> "Table":
     return table
 
 
-def _used(usage: dict[str, Any] | None) -> tuple[str, str, str]:
+def _used(usage: "UsageView | None") -> tuple[str, str, str]:
     """Calls, tokens and cost so far."""
     if usage is None:
         return "", "", ""
-    tokens = usage["all_tokens"]
-    return f"{usage['calls']:,}", "-" if tokens is None else f"{tokens:,}", usage["cost_words"]
+    tokens = usage.all_tokens
+    return f"{usage.calls:,}", "-" if tokens is None else f"{tokens:,}", usage.cost_words
 
 
 def _time_left(group: Group, run: Run) -> str:

@@ -10,7 +10,7 @@ import click
 @click.argument("folder", type=click.Path(path_type=Path))
 def command(folder: Path) -> None:
     """Create a competition of your own: FOLDER, named by its id, works as it is. Replace its files one by one."""
-    from mlebench.contract.scaffold import new_competition
+    from mlebench.contract.new_competition import new_competition
 
     made = new_competition(folder)
     click.echo(made)

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from mlebench.cli.output import log_line
-from mlebench.cli.quantities import Positive, Size
+from mlebench.cli.console import log_line
+from mlebench.cli.quantities import PositiveNumber, Size
 from mlebench.core import paths
 from mlebench.core.untrusted import LARGEST_SUBMISSION
 from mlebench.registry import Registry
@@ -137,8 +137,8 @@ def members_of(split: str, registry: Registry) -> list[str]:
 
 
 def twin_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    command = click.option("--size", type=Positive(), default=1.0, show_default=True, help="Scale of a twin's files.")(
-        command
-    )
+    command = click.option(
+        "--size", type=PositiveNumber(), default=1.0, show_default=True, help="Scale of a twin's files."
+    )(command)
     seeds = click.IntRange(0, 2**32 - 1)  # numpy's own range
     return click.option("--seed", type=seeds, default=0, show_default=True, help="Seed of a twin.")(command)

@@ -10,8 +10,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from mlebench.cli.checks import show_checks
-from mlebench.cli.codes import FAILED
+from mlebench.cli.console import log_line, print_table, watching
+from mlebench.cli.exit_codes import FAILED
 from mlebench.cli.options import (
     all_option,
     competitions_option,
@@ -24,8 +24,7 @@ from mlebench.cli.options import (
     splits_option,
     twin_options,
 )
-from mlebench.cli.output import log_line, print_table
-from mlebench.cli.progress import watching
+from mlebench.cli.prepare_check import show_checks
 from mlebench.core.errors import PrerequisiteError
 from mlebench.registry import Registry
 
@@ -136,7 +135,7 @@ def _set_impossible_aside(
     registry: Registry, ids: Sequence[str], source: Any, options: Any
 ) -> tuple[list[Any], list[str]]:
     """Say once why several competitions cannot be prepared; return their outcomes and the ids of the others."""
-    from mlebench.data.batch import Outcome
+    from mlebench.data.batch import PrepareOutcome
     from mlebench.data.preflight import shared_faults
     from mlebench.data.sources import missing_beside_archive
 
@@ -152,7 +151,7 @@ def _set_impossible_aside(
         where = competitions[id].paths
         lacking = missing_beside_archive(competitions[id], where.root, where.raw)
         reasons = [fault.partition(": ")[0], *([lacking] if lacking else [])]
-        outcomes.append(Outcome(id, "failed", "; ".join(reasons)))
+        outcomes.append(PrepareOutcome(id, "failed", "; ".join(reasons)))
     return outcomes, [id for id in ids if id not in faults]
 
 

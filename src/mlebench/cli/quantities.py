@@ -1,4 +1,4 @@
-"""Numbers, times and sizes as people write them: 24h, 90m, 1h30m, 3600; 440g, 512MiB."""
+"""Times and sizes as people write them (24h, 90m, 1h30m, 3600; 440g, 512MiB), and as they read them."""
 
 import math
 import re
@@ -29,7 +29,7 @@ class Duration(click.ParamType):
         return seconds
 
 
-class Positive(click.FloatRange):
+class PositiveNumber(click.FloatRange):
     """A number above 0 that is neither infinite nor NaN, as click's own range would let pass."""
 
     def __init__(self, max: float | None = None):
@@ -59,3 +59,34 @@ class Size(click.ParamType):
         if size < 1:
             self.fail("a size must be greater than 0", param, ctx)
         return size
+
+
+SIZE_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def size_text(size: int | None) -> str:
+    """A number of bytes, for people."""
+    if size is None:
+        return "-"
+    power = _power(size)
+    return f"{size / 1000**power:.3g} {SIZE_UNITS[power]}"
+
+
+def amount_text(done: int, total: int | None, *, more: bool = False) -> str:
+    """Bytes done out of the total, for people; `more` says that more will come on top of the total."""
+    if total is None:
+        return size_text(done)
+    power = _power(total)
+    places = 1 if power else 0
+    return f"{done / 1000**power:.{places}f} of {total / 1000**power:.{places}f}{'+' * more} {SIZE_UNITS[power]}"
+
+
+def _power(size: int) -> int:
+    """The unit in which three digits are enough, even after rounding."""
+    return next((power for power in range(len(SIZE_UNITS) - 1) if size < 999.5 * 1000**power), len(SIZE_UNITS) - 1)
+
+
+def duration_text(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mlebench.cli.console import folded, is_terminal, log_line, table_lines, track, write_output
 from mlebench.cli.options import data_dir_option, registry_at, runs_dir_option, runs_dirs_at
-from mlebench.cli.output import folded, is_terminal, log_line, table_lines, track, write_output
-from mlebench.cli.quantities import Positive
+from mlebench.cli.quantities import PositiveNumber
 from mlebench.core import paths
 from mlebench.report.types import SPLITS
 
 if TYPE_CHECKING:
-    from mlebench.report.render import Table
+    from mlebench.report.formats import TextTable
     from mlebench.report.standings import Standings
 
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option("--pad-missing", "pad", is_flag=True, help="Count missing runs as failures.")
 @click.option(
     "--power",
-    type=Positive(max=100),
+    type=PositiveNumber(max=100),
     metavar="DELTA",
     help="Say how many seeds it takes to detect a difference of DELTA percentage points in the medal rate.",
 )
@@ -104,19 +104,19 @@ def _newest(runs_dirs: tuple[Path, ...]) -> str:
 
 
 def _show(made: "Standings", form: str, output: Path | None) -> None:
-    from mlebench.report import render
+    from mlebench.report import formats
 
-    forms = {"md": render.to_markdown, "csv": render.to_csv, "json": render.to_json}
+    renderers = {"md": formats.to_markdown, "csv": formats.to_csv, "json": formats.to_json}
     width = shutil.get_terminal_size().columns if output is None and is_terminal(sys.stdout) else None
-    text = forms[form](made) if form in forms else _plain(render.tables(made), width)
+    text = renderers[form](made) if form in renderers else _plain(formats.tables(made), width)
     if output is None:
         click.echo(text, nl=False)
     else:
         write_output(output, text)
-    for note in render.notes(made):
+    for note in formats.notes(made):
         log_line(note)
 
 
-def _plain(tables: "list[Table]", width: int | None) -> str:
+def _plain(tables: "list[TextTable]", width: int | None) -> str:
     parts = [part for one in tables for part in folded(one.header, one.rows, one.keys, width)]
     return "\n".join("".join(f"{line}\n" for line in table_lines(*part)) for part in parts)

@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlebench.cli.codes import FAILED, INTERRUPTED
+from mlebench.cli.console import log_line, track
 from mlebench.cli.executor_options import executor_options
-from mlebench.cli.groups import VerbGroup
+from mlebench.cli.exit_codes import FAILED, INTERRUPTED
+from mlebench.cli.invocation import VerbGroup
 from mlebench.cli.model_options import model_options, model_request
 from mlebench.cli.options import (
     competitions_option,
     data_dir_option,
     listed,
     listing_option,
+    members_of,
+    profile_option,
     registry_at,
     runs_dir_option,
     runs_dirs_at,
     splits_option,
 )
-from mlebench.cli.output import log_line, track
-from mlebench.cli.quantities import Duration, Positive, Size
+from mlebench.cli.quantities import Duration, PositiveNumber, Size
 from mlebench.core.errors import StorageError
 from mlebench.core.outcomes import NOT_THE_AGENTS_FAULT, RETRIES, UNGRADED_STATUSES
 from mlebench.core.paths import RunPaths
@@ -36,7 +38,7 @@ from mlebench.run.request import AUTO
 from mlebench.sandbox import BACKENDS, sandbox_named
 
 if TYPE_CHECKING:
-    from mlebench.bundles.reading import Bundle
+    from mlebench.bundles.reader import Bundle
     from mlebench.registry import Competition
 
 # What may differ when a group is resumed.
@@ -79,7 +81,7 @@ CHANGEABLE = {"resume_group", "retries", "runs_dir", "data_dir", *PLACEMENT}
 @click.option("--memory", type=Size(), help="For each run. Default: 440 GB or the machine's share per worker.")
 @click.option(
     "--cpus",
-    type=Positive(),
+    type=PositiveNumber(),
     help="For each run. Default: 36 or the machine's share per worker.",
 )
 @click.option("--shm", type=Size(), help="Size of /dev/shm. Default: 4g.")
@@ -112,6 +114,7 @@ CHANGEABLE = {"resume_group", "retries", "runs_dir", "data_dir", *PLACEMENT}
 @click.option("--retain", is_flag=True, help="Keep the sandbox's folders, and its container, after the run.")
 @click.option("--image", metavar="IMAGE", help="For docker and podman. Default: the agent's, or mlebench-env.")
 @click.option("--twin", is_flag=True, help="Run on twins; those that are missing are made.")
+@profile_option
 @click.option(
     "--container-config",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -177,8 +180,9 @@ def execute_run(run_dir: Path, gpus: str) -> None:
     cannot work.
     """
     from mlebench.core.errors import PrerequisiteError
-    from mlebench.run.execute import CANNOT_WORK, execute
+    from mlebench.run.execute import execute
     from mlebench.run.gpus import assigned
+    from mlebench.run.retry_rules import CANNOT_WORK
 
     try:
         code = execute(run_dir, assigned([name for name in gpus.split(",") if name]))
@@ -235,15 +239,15 @@ def _agent_options(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _competitions(options: dict[str, Any]) -> list[str]:
-    registry = registry_at(options["data_dir"], twin=options["twin"])
-    ids = [*options["ids"], *(id for split in options["splits"] for id in registry.get_split(split))]
+    registry = registry_at(options["data_dir"], options["profile"], twin=options["twin"])
+    ids = [*options["ids"], *(id for split in options["splits"] for id in members_of(split, registry))]
     return ids + listed(options["listing"])
 
 
 def _bundle(like: str | None) -> "Bundle | None":
     if not like or not Path(like).is_file():
         return None
-    from mlebench.bundles.reading import read_bundle
+    from mlebench.bundles.reader import read_bundle
 
     return read_bundle(Path(like))
 
@@ -253,7 +257,7 @@ def _earlier(options: dict[str, Any], bundle: "Bundle | None") -> GroupRecord:
     from mlebench.records.run_groups import require_ours
 
     if bundle:
-        from mlebench.bundles.again import repeatable_record
+        from mlebench.bundles.repeat import repeatable_record
 
         has_agent = bool(options["agent"] or options["agent_command"])
         return repeatable_record(bundle, has_agent=has_agent, has_knowledge=bool(options["knowledge"]))
@@ -300,7 +304,7 @@ class _RunProgress(Progress):
 
 
 def _say_what_differs(group: Group, bundle: "Bundle") -> None:
-    from mlebench.bundles.again import differences
+    from mlebench.bundles.repeat import differences
 
     if model := group.record.model:
         log_line(f"Model: {', '.join(model.models)} at {model.endpoint}, budget of a run: {model.budget or 'none'}")
@@ -336,7 +340,7 @@ def _say_sandbox(record: GroupRecord) -> None:
 def _report(progress: _RunProgress, act: Callable[[], Group]) -> None:
     """Do the runs, then print how they ended, and end with the exit code that says so."""
     from mlebench.cli.live import print_runs, say_why
-    from mlebench.run.group import finished_report
+    from mlebench.run.group_operations import finished_report
     from mlebench.run.hosts import stop_line, stopped_hosts
 
     stop = None

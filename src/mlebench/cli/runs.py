@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mlebench.cli.console import log_line, print_json, print_table, write_output
 from mlebench.cli.executor_options import executor_options
-from mlebench.cli.groups import VerbGroup, refuse_json_before
+from mlebench.cli.invocation import VerbGroup, refuse_json_before
 from mlebench.cli.options import FolderOptions, folder_options, json_option, output_option
-from mlebench.cli.output import duration_text, log_line, print_json, print_table, size_text, write_output
+from mlebench.cli.quantities import duration_text, size_text
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import LFS_POINTER, is_lfs_pointer
-from mlebench.core.untrusted import UntrustedFileError, open_untrusted, plain
+from mlebench.core.untrusted import ANY_SIZE, UntrustedFileError, one_line, open_untrusted, plain
 
 if TYPE_CHECKING:
     from mlebench.records.group import AgentFacts
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from mlebench.records.usage import ModelUsage
 
 LOG_END = 100_000  # bytes
-ANY_SIZE = 1 << 62  # bytes: only the end of a log is read
 
 
 @click.group(invoke_without_command=True, cls=VerbGroup)
@@ -75,7 +75,7 @@ def show(folders: FolderOptions, run: str, as_json: bool, as_story: bool, lines:
 
     named_run = _find_run(run, *folders.runs_dirs)
     if as_story:
-        _tell_story(named_run, as_json, lines)
+        _print_timeline(named_run, as_json, lines)
         return
     if as_json:
         print_json(named_run.record.to_dict())
@@ -92,7 +92,7 @@ def show(folders: FolderOptions, run: str, as_json: bool, as_story: bool, lines:
 def cancel(folders: FolderOptions, group: str, **options: Any) -> None:
     """Cancel a group: its runs in progress end, and none is started until `mlebench run --resume GROUP`."""
     from mlebench.records.run_groups import counts, find_group, require_ours
-    from mlebench.run.group import cancel as cancel_group
+    from mlebench.run.group_operations import cancel as cancel_group
     from mlebench.run.schedulers import choose_executor, is_reachable, scheduler_for
 
     run_group = find_group(group, *folders.runs_dirs)
@@ -117,7 +117,7 @@ def cancel(folders: FolderOptions, group: str, **options: Any) -> None:
 def submission(folders: FolderOptions, group: str, rel_log_path: str, rel_code_path: str, output: Path | None) -> None:
     """Write the JSON lines that `mlebench grade --submission` reads."""
     from mlebench.records.run_groups import find_group
-    from mlebench.run.group import submission_lines
+    from mlebench.run.group_operations import submission_lines
 
     lines = submission_lines(find_group(group, *folders.runs_dirs), rel_log_path, rel_code_path)
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
@@ -215,15 +215,15 @@ def _runs_of_reference(runs_dir: Path, named: str) -> Iterator[Path]:
                 yield run.root
 
 
-def _tell_story(run: "Run", as_json: bool, lines: int | None) -> None:
-    from mlebench.cli.story import MOST_LINES, story_lines
-    from mlebench.records.timeline import story
+def _print_timeline(run: "Run", as_json: bool, lines: int | None) -> None:
+    from mlebench.cli.timeline import MOST_LINES, timeline_lines
+    from mlebench.records.timeline import read_timeline
 
-    told = story(run)
+    timeline = read_timeline(run)
     if as_json:
-        print_json(told.to_dict())
+        print_json(timeline.to_dict())
         return
-    for line in story_lines(told, MOST_LINES if lines is None else lines):
+    for line in timeline_lines(timeline, MOST_LINES if lines is None else lines):
         click.echo(line)
 
 
@@ -261,12 +261,12 @@ def _tell(group: "Group", run: "Run") -> None:
         _line("submissions", f"{len(kept)} kept, the first after {float(kept[0].stem):g} s")
     _line("submission", record.submission)
     if report:
-        reason = f": {_one_line(report.reason)}" if report.reason else ""
+        reason = f": {one_line(report.reason)}" if report.reason else ""
         _line("status", f"{report.status}{reason}")
         _line("score", report.score)
         _line("medal", medal_text(report))
     for file in conditions.collected.left_out:
-        _line("left out", f"{_one_line(file.name)}: {file.reason}")
+        _line("left out", f"{one_line(file.name)}: {file.reason}")
     _tell_findings(run)
     _line("files", run.paths.root)
 
@@ -288,7 +288,7 @@ def _tell_findings(run: "Run") -> None:
 
     for record in read_findings(run):
         for finding in record.findings:
-            _line("found", _one_line(f"{finding.kind}: {finding.rule}: {finding.says}"))
+            _line("found", one_line(f"{finding.kind}: {finding.rule}: {finding.says}"))
 
 
 def _tell_model(group: "Group", run: "Run") -> None:
@@ -296,7 +296,7 @@ def _tell_model(group: "Group", run: "Run") -> None:
 
     if model := group.record.model:
         budget = f", at most {model.budget}" if model.budget else ""
-        _line("model", _one_line(f"{', '.join(model.models)} at {model.endpoint}{budget}"))
+        _line("model", one_line(f"{', '.join(model.models)} at {model.endpoint}{budget}"))
     if usage := usage_so_far(run):
         _line("calls", _calls_text(usage))
         _line("tokens", _tokens_text(usage))
@@ -335,10 +335,6 @@ def _line(name: str, value: Any) -> None:
     """A fact. Records quote what agents wrote, such as the last line of a log."""
     if value not in (None, ""):
         click.echo(f"{name:<14}{' '.join(plain(str(value)).splitlines())}")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(plain(text).split())
 
 
 def _with_details(agent: "AgentFacts") -> str:

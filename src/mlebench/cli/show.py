@@ -1,15 +1,16 @@
 """mlebench show"""
 
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
+from mlebench.cli.console import cell, print_json
 from mlebench.cli.options import data_dir_option, json_option, profile_option, registry_at
-from mlebench.cli.output import cell, print_json
-from mlebench.config import CompetitionConfig
-from mlebench.data.state import preparation_fault, source_kind
+from mlebench.config import RELEASES, CompetitionConfig
+from mlebench.data.state import preparation_fault, source_kind, twin_elsewhere
 from mlebench.registry import Competition
 from mlebench.scoring import Thresholds, read_leaderboard
 
@@ -35,6 +36,7 @@ def command(competition_id: str, as_json: bool, description: str | None, data_di
     if as_json:
         print_json(facts)
         return
+    facts["known_issues"] = list(map(str, competition.known_issues))
     width = max(map(len, facts))
     for name, value in facts.items():
         for line in value if isinstance(value, list) else [value]:
@@ -44,7 +46,8 @@ def command(competition_id: str, as_json: bool, description: str | None, data_di
 
 def _facts(competition: Competition) -> dict[str, Any]:
     board = read_leaderboard(competition.leaderboard)
-    fault = preparation_fault(competition)
+    if fault := preparation_fault(competition):
+        fault += twin_elsewhere([competition])
     return {
         "id": competition.id,
         "name": competition.name,
@@ -54,14 +57,18 @@ def _facts(competition: Competition) -> dict[str, Any]:
         "metric": competition.grader.name,
         "higher_is_better": not competition.lower_is_better,
         "teams": len(board),
-        **Thresholds.of(board)._asdict(),
+        **Thresholds.of(board).withholding(competition.medals_withheld)._asdict(),
+        "board": competition.board,
+        "medals_withheld": list(competition.medals_withheld),
         "sample_score": _or_null(competition.sample_score),
         "profile": competition.profile,
         "version": competition.version,
+        "release": RELEASES.get(competition.profile),
+        "checked_on": competition.checked_on,
         "prepared": fault is None,
         "data": f"{source_kind(competition)} data in {competition.paths.prepared}" if fault is None else fault,
         "description": str(CompetitionConfig.load(competition.folder, competition.profile).description_file),
-        "known_issues": list(competition.known_issues),
+        "known_issues": [asdict(issue) for issue in competition.known_issues],
     }
 
 

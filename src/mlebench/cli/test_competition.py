@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlebench.cli.codes import FAILED
+from mlebench.cli.console import print_json, spinner
+from mlebench.cli.exit_codes import FAILED
 from mlebench.cli.options import json_option, profile_option
-from mlebench.cli.output import print_json, spinner
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.registry import Registry
 
 if TYPE_CHECKING:
-    from mlebench.contract import Outcome
+    from mlebench.contract import CheckOutcome
 
 STATES = {"ok": "ok", "failed": "FAILED", "not tried": "not tried"}
 
@@ -56,7 +56,7 @@ def command(competition: str, golden: Path | None, as_json: bool, profile: str) 
         raise SystemExit(FAILED)
 
 
-def _next(outcomes: Any) -> "Outcome | None":
+def _next(outcomes: Any) -> "CheckOutcome | None":
     with spinner("checking"):
         return next(outcomes, None)
 
@@ -75,7 +75,7 @@ def _registry(competition: str, data_dir: Path, profile: str) -> Registry:
     return registry
 
 
-def _row(outcome: "Outcome") -> dict[str, Any]:
+def _row(outcome: "CheckOutcome") -> dict[str, Any]:
     state = "not tried" if outcome.faults is None else "failed" if outcome.faults else "ok"
     return {
         "check": outcome.check.name,

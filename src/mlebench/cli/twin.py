@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
+from mlebench.cli.console import track
+from mlebench.cli.invocation import Failures
 from mlebench.cli.options import data_dir_option, registry_at, splits_option, twin_options
-from mlebench.cli.output import track
-from mlebench.cli.running import Failures
 
 
 @click.command()

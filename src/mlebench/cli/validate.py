@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlebench.cli.codes import FAILED
+from mlebench.cli.console import print_json, spinner
+from mlebench.cli.exit_codes import FAILED
 from mlebench.cli.options import data_dir_option, profile_option, registry_at
-from mlebench.cli.output import print_json, spinner
 from mlebench.cli.quantities import Size
 from mlebench.core.errors import CompetitionError, NotPreparedError
 from mlebench.core.untrusted import LARGEST_SUBMISSION
@@ -139,15 +139,15 @@ def _serve(
     memory: int | None,
 ) -> None:
     from mlebench.core.serve import LOOPBACK, listening
-    from mlebench.validate.checker import CheckLimits
-    from mlebench.validate.server import Limits, Validator, serve
+    from mlebench.validate.isolated_check import CheckLimits
+    from mlebench.validate.server import Validator, ValidatorLimits, serve
 
     if one_only and not competition:
         raise click.UsageError("--public holds one competition's files: name it with -c")
     if competition:
         find(competition)  # raises if there is none
     check = CheckLimits(memory=memory) if memory else CheckLimits()
-    limits = Limits(body=max_bytes, check=check) if max_bytes else Limits(check=check)
+    limits = ValidatorLimits(body=max_bytes, check=check) if max_bytes else ValidatorLimits(check=check)
     validator = Validator(known, find, default=competition, only=one_only, limits=limits)
     with listening(host or LOOPBACK, ports or (() if unix else (SERVER_PORT,)), unix) as sockets:
         serve(validator, sockets)

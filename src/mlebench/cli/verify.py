@@ -4,13 +4,14 @@ from pathlib import Path
 
 import click
 
-from mlebench.cli.codes import FAILED
+from mlebench.cli.console import log_line, print_table, track
+from mlebench.cli.exit_codes import FAILED
+from mlebench.cli.invocation import Failures
 from mlebench.cli.options import data_dir_option, profile_option, registry_at
-from mlebench.cli.output import log_line, print_table, track
-from mlebench.cli.running import Failures
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.os_errors import disk_errors
 from mlebench.core.paths import CompetitionPaths, default_data_dir
+from mlebench.core.untrusted import printable
 from mlebench.data.state import holds_twins, preparation_fault, read_manifest_head
 from mlebench.data.verification import changes, command_to_prepare_again
 from mlebench.registry import Competition, Registry
@@ -29,8 +30,8 @@ def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None
 
     Without ids, all prepared data. The exit code is 1 if anything differs.
     """
+    from mlebench.core.processes import cpu_count
     from mlebench.data.verification import verify
-    from mlebench.run.machine import cpu_count
 
     registry = registry_at(data_dir, profile)
     chosen = list(dict.fromkeys(ids)) or _prepared(registry)
@@ -39,7 +40,7 @@ def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None
     for id in track(chosen, str):
         with failures.of(id):
             found = verify(registry.get_competition(id), deep=deep, adopt=adopt, processes=cpu_count())
-            rows += [(id, _printable(difference.file), difference.fault) for difference in found]
+            rows += [(id, printable(difference.file), difference.fault) for difference in found]
             verdict = _verdict(len({difference.file for difference in found}))
             log_line(f"{id}: {verdict}{_advice(registry.get_competition(id), differs=bool(found))}")
     if rows:
@@ -87,8 +88,3 @@ def _advice(competition: Competition, *, differs: bool) -> str:
         return ""
     reason = f", but {', and '.join(changed)}" if changed else ""
     return f"{reason}; `{command_to_prepare_again(competition)}` prepares it again"
-
-
-def _printable(name: str) -> str:
-    """A name on one line, even if it is not valid text."""
-    return name if name.isprintable() else ascii(name)

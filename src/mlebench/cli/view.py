@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
+from mlebench.cli.console import log_line
 from mlebench.cli.options import data_dir_option, registry_at, runs_dir_option, runs_dirs_at
-from mlebench.cli.output import log_line
 
 PORT = 8765
 
@@ -31,7 +31,7 @@ def command(named: tuple[str, ...], port: int, host: str | None, runs_dir: Path 
     """
     from mlebench.core.serve import LOOPBACK, listening, serve
     from mlebench.web.server import application
-    from mlebench.web.source import Source
+    from mlebench.web.site_reader import SiteReader
 
     if runs_dir and any(map(os.path.isdir, named)):
         raise click.UsageError("give DIR or --runs-dir, not both")
@@ -39,7 +39,7 @@ def command(named: tuple[str, ...], port: int, host: str | None, runs_dir: Path 
     folders = [_folder(name, runs_dirs) for name in named]
     if not named:
         folders = [folder for folder in runs_dirs if runs_dir or folder.is_dir()]
-    source = Source(folders, registry_at(data_dir))
+    source = SiteReader(folders, registry_at(data_dir))
     app = application(source, (host,) if host else ())
     with listening(host or LOOPBACK, (port,), None) as sockets:
         number = sockets[0].getsockname()[1]

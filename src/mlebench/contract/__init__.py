@@ -4,7 +4,17 @@ A check looks at a case and yields faults, each a sentence that says what to cha
 there are none.
 """
 
-from mlebench.contract.case import Case
-from mlebench.contract.checking import DATA, FACTS, GOLDEN, TEXT, Check, Outcome, faults_of, run_contract
+from mlebench.contract.case import CompetitionCase
+from mlebench.contract.checking import DATA, FACTS, GOLDEN, TEXT, CheckOutcome, ContractCheck, faults_of, run_contract
 
-__all__ = ["DATA", "FACTS", "GOLDEN", "TEXT", "Case", "Check", "Outcome", "faults_of", "run_contract"]
+__all__ = [
+    "DATA",
+    "FACTS",
+    "GOLDEN",
+    "TEXT",
+    "CheckOutcome",
+    "CompetitionCase",
+    "ContractCheck",
+    "faults_of",
+    "run_contract",
+]

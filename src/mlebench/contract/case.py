@@ -4,26 +4,73 @@ import csv
 import io
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mlebench.contract.allowances import Allowances
-from mlebench.contract.fingerprints import fingerprint, raw_index
+import pandas as pd
+
+from mlebench.config import FIRST_PROFILE, Keys, read_yaml
+from mlebench.contract.file_hashes import file_hashes, raw_index
 from mlebench.contract.submissions import submissions
-from mlebench.core.errors import CompetitionError, InvalidSubmissionError
+from mlebench.core.errors import CompetitionError, ConfigError, InvalidSubmissionError
 from mlebench.core.paths import CONFIG
 from mlebench.core.suggestions import did_you_mean
-from mlebench.data.answers import load_answers
+from mlebench.data.answers import answers_for_grader
 from mlebench.registry import Competition
-from mlebench.validate.reading import read_table
+from mlebench.validate.submission_table import read_table
 
 INVALID = "invalid"
+_ONLY_IN_V1 = ("accepts", "order_counts")  # later profiles have one form of submissions, without exceptions
+# What must hold for a table that has columns of the truth yet gives nothing away.
+ONE_ROW_PER, COLUMNS = "one_row_per", "columns"
 
 
 @dataclass(frozen=True)
-class Case:
+class ContractConfig:
+    """The key `contract` of a config.yaml: exceptions to the contract, and where its checks must look."""
+
+    accepts: list[str] = field(default_factory=list)  # faulty submissions that the grader accepts
+    order_counts: bool = False  # the order of a submission's rows changes its score
+    uncounted_rows: bool = False  # rows whose truth is negative or missing do not count
+    secret_ids: bool = False  # which ids count is secret, so gold does not have all of them
+    truth_is_an_order: bool = False  # the truth of a row is the order of public things
+    renumbered: bool = False  # train and test are numbered separately, so equal ids mean nothing
+    row_keys: list[str] = field(default_factory=list)  # columns that tell rows apart where there is no id
+    joined_id: list[str] = field(default_factory=list)  # columns that, joined with _, are the id
+    labels: dict[str, str] = field(default_factory=dict)  # public table with labels: its column with ids
+    labelled_files: dict[str, str] = field(default_factory=dict)  # files whose path gives the label: files to predict
+    harmless: dict[str, dict[str, Any]] = field(default_factory=dict)  # tables that hold truth but give nothing away
+    closed_archives: list[str] = field(default_factory=list)  # the description need not explain what is in them
+    absent: list[str] = field(default_factory=list)  # files that the description names, and agents do not find
+    nothing_to_compare: str = ""  # why the search for leaks finds nothing to compare
+
+    @classmethod
+    def of(cls, competition: Competition) -> "ContractConfig":
+        path = competition.folder / CONFIG
+        values = read_yaml(path)
+        declared = Keys(path, values).get("contract", dict, default={})
+        if competition.profile != FIRST_PROFILE:
+            own = Keys(path, values.get(competition.profile) or {}).get("contract", dict, default={})
+            declared = {name: value for name, value in declared.items() if name not in _ONLY_IN_V1} | own
+        keys = Keys(path, declared, "contract.")
+        keys.only({item.name for item in fields(cls)})
+        default = cls()
+        checked = {}
+        for name in declared:
+            default_value = getattr(default, name)
+            checked[name] = keys.get(name, type(default_value), default=default_value)
+        for name, condition in checked.get("harmless", {}).items():
+            if not isinstance(condition, dict) or len(condition) != 1 or not {*condition} <= {ONE_ROW_PER, COLUMNS}:
+                raise ConfigError(
+                    f"{path}: `contract.harmless.{name}` must be {ONE_ROW_PER}: COLUMN or {COLUMNS}: [...]"
+                )
+        return cls(**checked)
+
+
+@dataclass(frozen=True)
+class CompetitionCase:
     """A competition's twin of one seed and size, with what another implementation makes of it, if that is known."""
 
     competition: Competition
@@ -32,13 +79,13 @@ class Case:
     golden: dict[str, Any] | None = None
 
     @cached_property
-    def allowances(self) -> Allowances:
-        return Allowances.of(self.competition)
+    def config(self) -> ContractConfig:
+        return ContractConfig.of(self.competition)
 
     @cached_property
-    def fingerprint(self) -> dict[str, Any]:
-        where = self.competition.paths
-        return fingerprint(where.prepared, raw_index(where.raw))
+    def file_hashes(self) -> dict[str, Any]:
+        folders = self.competition.paths
+        return file_hashes(folders.prepared, raw_index(folders.raw))
 
     @cached_property
     def submissions(self) -> dict[str, bytes]:
@@ -64,7 +111,8 @@ class Case:
 
     def answers(self) -> Any:
         """Read again each time, since a grader may change what it is given."""
-        return load_answers(self.competition.answers)
+        answers = answers_for_grader(self.competition)
+        return answers if isinstance(answers, pd.DataFrame) else list(answers)
 
     @cached_property
     def verdicts(self) -> dict[str, float | str]:
@@ -73,7 +121,7 @@ class Case:
 
     def _verdict(self, name: str, content: bytes) -> float | str:
         try:
-            score = self.competition.grader.score(read_table(io.BytesIO(content)), self.answers())
+            score = self.competition.grader.score(read_table(io.BytesIO(content), self.competition), self.answers())
         except InvalidSubmissionError:
             return INVALID
         except Exception as error:

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mlebench.contract.case import Case
-from mlebench.contract.facts import code, description, facts, grade_code, leaderboard, prepare_code, twin_code
+from mlebench.contract.case import CompetitionCase
+from mlebench.contract.description_checks import columns_named, example, files_named, files_placed
+from mlebench.contract.folder_checks import code, description, facts, grade_code, leaderboard, prepare_code, twin_code
 from mlebench.contract.golden import golden_files, golden_scores
-from mlebench.contract.grading import faults, format_check, gold, messages, row_order, sample
+from mlebench.contract.grading_checks import faults, format_check, gold, messages, row_order, sample
 from mlebench.contract.leaks import leaks
-from mlebench.contract.texts import columns_named, example, files_named, files_placed
 from mlebench.contract.twins import prepare, twin
 from mlebench.core.authors import author_errors, location_in_code
 from mlebench.core.errors import CompetitionError, PrerequisiteError, RawDataError
@@ -17,41 +17,41 @@ from mlebench.data.pipeline import prepare as make_data
 from mlebench.data.sources import TwinSource
 from mlebench.registry import Competition
 
-Faults = Callable[[Case], Iterator[str]]
+Faults = Callable[[CompetitionCase], Iterator[str]]
 
 
-def raw_data(case: Case) -> Iterator[str]:
+def raw_data(case: CompetitionCase) -> Iterator[str]:
     """The twin can be made."""
     TwinSource(case.seed, case.size).fetch(case.competition)
     yield from ()
 
 
-def data(case: Case) -> Iterator[str]:
+def data(case: CompetitionCase) -> Iterator[str]:
     """The data can be prepared."""
     make_data(case.competition, TwinSource(case.seed, case.size))
     yield from ()
 
 
-def allowances(case: Case) -> Iterator[str]:
+def allowances(case: CompetitionCase) -> Iterator[str]:
     """What config.yaml says to the contract can be understood."""
-    _ = case.allowances
+    _ = case.config
     yield from ()
 
 
-def submissions(case: Case) -> Iterator[str]:
+def submissions(case: CompetitionCase) -> Iterator[str]:
     """The sample and the gold submission have the columns that config.yaml names."""
     _ = case.submissions
     yield from ()
 
 
-def verdicts(case: Case) -> Iterator[str]:
+def verdicts(case: CompetitionCase) -> Iterator[str]:
     """The grader has a verdict on every submission."""
     _ = case.verdicts
     yield from ()
 
 
 @dataclass(frozen=True)
-class Check:
+class ContractCheck:
     """One thing that must hold; what it `needs` must hold first, or it makes no sense."""
 
     find_faults: Faults
@@ -68,82 +68,84 @@ class Check:
 
 
 FACTS = (
-    Check(facts),
-    Check(leaderboard),
-    Check(description),
-    Check(code),
-    Check(twin, needs=(twin_code,)),
-    Check(prepare, needs=(prepare_code, twin_code, raw_data)),
+    ContractCheck(facts),
+    ContractCheck(leaderboard),
+    ContractCheck(description),
+    ContractCheck(code),
+    ContractCheck(twin, needs=(twin_code,)),
+    ContractCheck(prepare, needs=(prepare_code, twin_code, raw_data)),
 )
 _PREPARED = (prepare_code, twin_code, raw_data, data)
 _GRADED = (facts, grade_code, *_PREPARED, verdicts)
 # On every twin of our own competitions, whatever its seed and size.
 DATA = (
-    Check(sample, needs=(facts, grade_code, *_PREPARED)),
-    Check(gold, needs=(leaderboard, *_GRADED)),
-    Check(faults, needs=_GRADED),
-    Check(row_order, needs=_GRADED),
-    Check(format_check, needs=_GRADED),
-    Check(messages, needs=_GRADED),
-    Check(leaks, needs=(facts, *_PREPARED, submissions)),
+    ContractCheck(sample, needs=(facts, grade_code, *_PREPARED)),
+    ContractCheck(gold, needs=(leaderboard, *_GRADED)),
+    ContractCheck(faults, needs=_GRADED),
+    ContractCheck(row_order, needs=_GRADED),
+    ContractCheck(format_check, needs=_GRADED),
+    ContractCheck(messages, needs=_GRADED),
+    ContractCheck(leaks, needs=(facts, *_PREPARED, submissions)),
 )
 TEXT = (
-    Check(example, needs=_GRADED),
-    Check(files_named, needs=(allowances, *_PREPARED)),
-    Check(files_placed, needs=(allowances, *_PREPARED)),
-    Check(columns_named, needs=(facts, *_PREPARED)),
+    ContractCheck(example, needs=_GRADED),
+    ContractCheck(files_named, needs=(allowances, *_PREPARED)),
+    ContractCheck(files_placed, needs=(allowances, *_PREPARED)),
+    ContractCheck(columns_named, needs=(facts, *_PREPARED)),
 )
-GOLDEN = (Check(golden_files, needs=_PREPARED), Check(golden_scores, needs=_GRADED))
+GOLDEN = (ContractCheck(golden_files, needs=_PREPARED), ContractCheck(golden_scores, needs=_GRADED))
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CheckOutcome:
     """The outcome of a check; `faults` is None if it was not run."""
 
-    check: Check
+    check: ContractCheck
     faults: list[str] | None
 
 
-def run_contract(competition: Competition, golden: dict[str, Any] | None = None) -> Iterator[Outcome]:
+def run_contract(competition: Competition, golden: dict[str, Any] | None = None) -> Iterator[CheckOutcome]:
     """Every check on a competition over an empty data directory.
 
     Golden figures are what another implementation made of some twins, in the form of `tests/golden/<id>.json`.
     """
-    run = _Run(Case(competition))
+    run = _CheckRun(CompetitionCase(competition))
     for check in (*FACTS, *DATA, *TEXT):
         if check is DATA[0] and (unprepared := run.faults(data)) and not run.faults(prepare):
-            yield Outcome(Check(data), unprepared)
+            yield CheckOutcome(ContractCheck(data), unprepared)
         yield run.outcome(check)
     if golden:
-        yield from [Outcome(check, None) for check in GOLDEN] if run.faults(data) else _compare(competition, golden)
+        yield from (
+            [CheckOutcome(check, None) for check in GOLDEN] if run.faults(data) else _compare(competition, golden)
+        )
 
 
-class _Run:
+class _CheckRun:
     """Checks of one case, each run at most once."""
 
-    def __init__(self, case: Case):
+    def __init__(self, case: CompetitionCase):
         self._case = case
         self._known: dict[Faults, list[str]] = {}
 
     def faults(self, find_faults: Faults) -> list[str]:
         if find_faults not in self._known:
-            self._known[find_faults] = faults_of(Check(find_faults), self._case)
+            self._known[find_faults] = faults_of(ContractCheck(find_faults), self._case)
         return self._known[find_faults]
 
-    def outcome(self, check: Check) -> Outcome:
+    def outcome(self, check: ContractCheck) -> CheckOutcome:
         possible = not any(self.faults(need) for need in check.needs)
-        return Outcome(check, self.faults(check.find_faults) if possible else None)
+        return CheckOutcome(check, self.faults(check.find_faults) if possible else None)
 
 
-def _compare(competition: Competition, golden: dict[str, Any]) -> Iterator[Outcome]:
+def _compare(competition: Competition, golden: dict[str, Any]) -> Iterator[CheckOutcome]:
     """Compare with golden figures, one twin after another."""
-    differences: dict[Check, list[str]] = {check: [] for check in GOLDEN}
+    differences: dict[ContractCheck, list[str]] = {check: [] for check in GOLDEN}
     for name, figures in golden.items():
-        run = _Run(Case(competition, *twin_named(name), figures))
+        run = _CheckRun(CompetitionCase(competition, *twin_named(name), figures))
         for check in GOLDEN:
-            found = next(filter(None, map(run.faults, check.needs)), None) or run.faults(check.find_faults)
-            differences[check] += [f"{name}: {fault}" for fault in found]
-    yield from (Outcome(check, found) for check, found in differences.items())
+            difference = next(filter(None, map(run.faults, check.needs)), None) or run.faults(check.find_faults)
+            differences[check] += [f"{name}: {fault}" for fault in difference]
+    yield from (CheckOutcome(check, found) for check, found in differences.items())
 
 
 def twin_named(name: str) -> tuple[int, float]:
@@ -155,7 +157,7 @@ def twin_named(name: str) -> tuple[int, float]:
         raise PrerequisiteError(f"golden figures name a twin {name!r}; it should read `seed 0, size 1.0`") from None
 
 
-def faults_of(check: Check, case: Case) -> list[str]:
+def faults_of(check: ContractCheck, case: CompetitionCase) -> list[str]:
     """What a check finds; an exception in the competition's code is a fault, reported with its location."""
     found: list[str] = []
     try:

@@ -20,7 +20,10 @@ def telling_name(names: Iterable[str], truth: Mapping[str, str]) -> tuple[str, s
     """
     rests = _rests(names, truth)
     known = {_words(value): value for value in truth.values()}
-    said = {id: {value for words, value in known.items() if _holds_any(rest, words)} for id, rest in rests.items()}
+    said = {
+        id: {value for words, value in known.items() if _holds_any(words_of_name, words)}
+        for id, words_of_name in rests.items()
+    }
     spoken = [id for id, values in said.items() if len(values) == 1]
     if _is_systematic(spoken, truth) and all(said[id] == {truth[id]} for id in spoken):
         return _example(spoken, rests)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mlebench.contract.case import Case
+from mlebench.contract.case import CompetitionCase
 from mlebench.core.errors import PrerequisiteError
 
 _RAW, _BETWEEN, _FROM, _ALL = "raw: ", "/", "<", "*"
@@ -27,8 +27,8 @@ def read_golden(path: Path) -> dict[str, Any]:
 
 def golden_text(figures: dict[str, Any]) -> str:
     """Golden figures as a file holds them."""
-    kept = {name: {**case, "files": condensed(case["files"])} for name, case in figures.items()}
-    return json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
+    condensed_cases = {name: {**case, "files": condensed(case["files"])} for name, case in figures.items()}
+    return json.dumps(condensed_cases, indent=1, ensure_ascii=False) + "\n"
 
 
 def condensed(files: dict[str, Any]) -> dict[str, Any]:
@@ -39,9 +39,9 @@ def condensed(files: dict[str, Any]) -> dict[str, Any]:
             short[name] = condensed(value)
         elif value.startswith(_RAW) and _FROM not in name + value and all(_split(part)[1] for part in (name, value)):
             (folder, new), (origin, old) = _split(name), _split(value)
-            joined, place = short.setdefault(f"{folder}{_ALL}", {}), f"{origin}{_ALL}"
+            joined, shortened = short.setdefault(f"{folder}{_ALL}", {}), f"{origin}{_ALL}"
             word = new if new == old else f"{new}{_FROM}{old}"
-            joined[place] = f"{joined[place]}{_BETWEEN}{word}" if place in joined else word
+            joined[shortened] = f"{joined[shortened]}{_BETWEEN}{word}" if shortened in joined else word
         else:
             short[name] = value
     return short
@@ -49,35 +49,35 @@ def condensed(files: dict[str, Any]) -> dict[str, Any]:
 
 def expanded(files: dict[str, Any]) -> dict[str, Any]:
     """The fingerprint that was condensed."""
-    whole: dict[str, Any] = {}
+    expanded_files: dict[str, Any] = {}
     for name, value in files.items():
         if not isinstance(value, dict):
-            whole[name] = value
+            expanded_files[name] = value
         elif name.endswith(_ALL):
             for origin, words in value.items():
                 for word in words.split(_BETWEEN):
                     new, _, old = word.partition(_FROM)
-                    whole[f"{name.removesuffix(_ALL)}{new}"] = f"{origin.removesuffix(_ALL)}{old or new}"
+                    expanded_files[f"{name.removesuffix(_ALL)}{new}"] = f"{origin.removesuffix(_ALL)}{old or new}"
         else:
-            whole[name] = expanded(value)
-    return whole
+            expanded_files[name] = expanded(value)
+    return expanded_files
 
 
 def _split(name: str) -> tuple[str, str]:
     """Folder, including its separator, and name; for files directly in an archive the separator is `!`."""
-    place = max(name.rfind("/"), name.rfind("!")) + 1 or (len(_RAW) if name.startswith(_RAW) else 0)
-    return name[:place], name[place:]
+    start = max(name.rfind("/"), name.rfind("!")) + 1 or (len(_RAW) if name.startswith(_RAW) else 0)
+    return name[:start], name[start:]
 
 
-def golden_files(case: Case) -> Iterator[str]:
+def golden_files(case: CompetitionCase) -> Iterator[str]:
     """Prepared files are those of the golden figures."""
-    found, expected = case.fingerprint, case.golden["files"] if case.golden else {}
-    for name in sorted(name for name in {*found, *expected} if found.get(name) != expected.get(name)):
-        yield f"{name} is {found.get(name, 'missing')!s:.200}, golden is {expected.get(name, 'no such file')!s:.200}."
+    actual, expected = case.file_hashes, case.golden["files"] if case.golden else {}
+    for name in sorted(name for name in {*actual, *expected} if actual.get(name) != expected.get(name)):
+        yield f"{name} is {actual.get(name, 'missing')!s:.200}, golden is {expected.get(name, 'no such file')!s:.200}."
 
 
-def golden_scores(case: Case) -> Iterator[str]:
+def golden_scores(case: CompetitionCase) -> Iterator[str]:
     """Scores and verdicts are those of the golden figures."""
-    found, expected = case.verdicts, case.golden["scores"] if case.golden else {}
-    for name in sorted(name for name in {*found, *expected} if found.get(name) != expected.get(name)):
-        yield f"the submission {name!r} gets {found.get(name)}, golden is {expected.get(name)}."
+    actual, expected = case.verdicts, case.golden["scores"] if case.golden else {}
+    for name in sorted(name for name in {*actual, *expected} if actual.get(name) != expected.get(name)):
+        yield f"the submission {name!r} gets {actual.get(name)}, golden is {expected.get(name)}."

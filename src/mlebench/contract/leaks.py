@@ -9,23 +9,22 @@ from pathlib import PurePosixPath
 
 import pandas as pd
 
-from mlebench.contract.allowances import COLUMNS, ONE_ROW_PER
-from mlebench.contract.case import Case
+from mlebench.contract.case import COLUMNS, ONE_ROW_PER, CompetitionCase
 from mlebench.contract.file_names import telling_name, truth_of_rows
-from mlebench.contract.grading import as_table
+from mlebench.contract.grading_checks import as_table
 from mlebench.contract.public_files import public_files, public_tables
 from mlebench.core.paths import CONFIG
 from mlebench.kit import public_sample_bytes
 
 
-def leaks(case: Case) -> Iterator[str]:
+def leaks(case: CompetitionCase) -> Iterator[str]:
     """Neither public files nor their names hold the truth of a test row."""
-    search = Search(case)
+    search = LeakSearch(case)
     for name, table in public_tables(case.competition.public_dir):
         yield from search.table(name, table)
     yield from search.labelled_files()
     yield from search.file_names()
-    reason = case.allowances.nothing_to_compare
+    reason = case.config.nothing_to_compare
     if not search.compared and not reason:
         yield (
             "nothing could be compared: no public table has a column of the truth. Say in `contract` of "
@@ -35,15 +34,15 @@ def leaks(case: Case) -> Iterator[str]:
     elif search.compared and reason:
         names = ", ".join(sorted(search.compared))
         yield f"{names} can be compared: remove `contract.nothing_to_compare` from {CONFIG}."
-    for name in (case.allowances.labels.keys() | case.allowances.harmless.keys()) - search.compared:
+    for name in (case.config.labels.keys() | case.config.harmless.keys()) - search.compared:
         yield f"`contract` in {CONFIG} names the table {name}, which is not in the public folder."
 
 
-class Search:
+class LeakSearch:
     """Compares public tables and files with the test rows; `compared` are those in which the truth could be found."""
 
-    def __init__(self, case: Case):
-        self._case, self._rules = case, case.allowances
+    def __init__(self, case: CompetitionCase):
+        self._case, self._rules = case, case.config
         self._facts = case.competition.submission
         sample = public_sample_bytes(case.competition)
         self._sample = pd.read_csv(io.BytesIO(sample), dtype=str, keep_default_na=False)
@@ -92,7 +91,7 @@ class Search:
             return set(map(str, self._answers[column]))
         ids = set(map(str, self._answers[id])) if id in self._answers else set()
         pattern = self._facts.get("groups", {}).get("pattern")
-        return ids | {found[0] for each in ids if pattern and (found := re.match(pattern, each))}
+        return ids | {match[0] for test_id in ids if pattern and (match := re.match(pattern, test_id))}
 
     def labelled_files(self) -> Iterator[str]:
         if not self._rules.labelled_files:
@@ -102,7 +101,7 @@ class Search:
         }
         for labelled, unlabelled in self._rules.labelled_files.items():
             train, test = _matching(files, labelled), _matching(files, unlabelled)
-            for pattern in (pattern for pattern, found in ((labelled, train), (unlabelled, test)) if not found):
+            for pattern in (pattern for pattern, names in ((labelled, train), (unlabelled, test)) if not names):
                 yield f"no public file matches {pattern!r}, which `contract.labelled_files` in {CONFIG} names."
             self.compared.add(labelled)
             known = {**dict.fromkeys(train.values()), **({} if self._rules.renumbered else _names(train))}
@@ -124,8 +123,8 @@ class Search:
 
     def _is_sample(self, table: pd.DataFrame) -> bool:
         """Whether it says no more than the sample submission; other values for the same ids are a leak."""
-        told = {self._facts["id"], *self._case.truth} & {*table.columns}
-        return told <= {*self._sample.columns} and all(list(table[name]) == list(self._sample[name]) for name in told)
+        known = {self._facts["id"], *self._case.truth} & {*table.columns}
+        return known <= {*self._sample.columns} and all(list(table[name]) == list(self._sample[name]) for name in known)
 
 
 def _plain(id: object) -> str:

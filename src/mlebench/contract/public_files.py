@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from mlebench.contract.fingerprints import members_of
+from mlebench.contract.file_hashes import members_of
 from mlebench.core.paths import DESCRIPTION
 from mlebench.kit import open_raw
 

@@ -27,7 +27,7 @@ def submissions(
     files = {
         "sample": sample,
         "gold": gold,
-        "gold, shuffled": _csv(columns, [rows[place] for place in rng.permutation(len(rows))]),
+        "gold, shuffled": _csv(columns, [rows[number] for number in rng.permutation(len(rows))]),
         "noisy": _csv(columns, noisy),
         "noisy, shuffled": _csv(columns, [noisy[place] for place in rng.permutation(len(rows))]),
         "random": _csv(columns, _with_targets_moved(rows, targets, np.ones(len(rows), dtype=bool), rng)),
@@ -81,10 +81,10 @@ def _faulty(columns: list[str], rows: Rows, noisy: Rows, id: str, targets: list[
 
 def _with_targets_moved(rows: Rows, targets: list[str], chosen: np.ndarray, rng: np.random.RandomState) -> Rows:
     """Shuffle targets among the chosen rows, so that only existing values occur."""
-    places = np.flatnonzero(chosen)
+    chosen_rows = np.flatnonzero(chosen)
     moved = [dict(row) for row in rows]
-    for place, source in zip(places, rng.permutation(places), strict=True):
-        moved[place].update({name: rows[source][name] for name in targets})
+    for number, source in zip(chosen_rows, rng.permutation(chosen_rows), strict=True):
+        moved[number].update({name: rows[source][name] for name in targets})
     return moved
 
 

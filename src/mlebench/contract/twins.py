@@ -5,8 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mlebench.contract.case import Case
+from mlebench.contract.case import CompetitionCase
 from mlebench.core.paths import DESCRIPTION, MANIFEST, MANIFEST_FILES, TWIN, CompetitionPaths, moved
+from mlebench.data.gold import write_gold
 from mlebench.data.pipeline import prepare as prepare_data
 from mlebench.data.sources import TwinSource
 from mlebench.registry import Competition
@@ -15,7 +16,7 @@ LARGEST_TWIN = 5_000_000  # bytes
 LEAST_GROWTH = 1.3  # of a twin of size 2
 
 
-def twin(case: Case) -> Iterator[str]:
+def twin(case: CompetitionCase) -> Iterator[str]:
     """The twin is small, reproducible, different for each seed, and grows with its size."""
     with TemporaryDirectory() as folder:
         kinds = {"first": (0, 1.0), "again": (0, 1.0), "other seed": (1, 1.0), "twice as large": (0, 2.0)}
@@ -34,7 +35,7 @@ def twin(case: Case) -> Iterator[str]:
         yield f"the twin has {sizes['first']:,} bytes, {LARGEST_TWIN:,} is the limit: make fewer or smaller files."
 
 
-def prepare(case: Case) -> Iterator[str]:
+def prepare(case: CompetitionCase) -> Iterator[str]:
     """prepare gives the same files every time, even when called with plain paths, and leaves raw untouched."""
     with TemporaryDirectory() as folder:
         first, second = _at(case.competition, Path(folder, "a")), _at(case.competition, Path(folder, "b"))
@@ -65,6 +66,8 @@ def _with_plain_paths(competition: Competition) -> None:
         folder.mkdir(parents=True)
     (function if direct else preparer)(competition.raw_dir, competition.public_dir, competition.private_dir)
     (competition.public_dir / DESCRIPTION).write_text(competition.description, encoding="utf-8")
+    if not competition.gold_submission.exists():
+        write_gold(competition, competition.paths.prepared)
 
 
 def _at(competition: Competition, data_dir: Path) -> Competition:
@@ -104,6 +107,6 @@ def _with_times(folder: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-def _differing(one: dict, other: dict) -> str | None:
+def _differing(first: dict, second: dict) -> str | None:
     """The first file that is missing from one side or differs."""
-    return min((name for name in {*one, *other} if one.get(name) != other.get(name)), default=None)
+    return min((name for name in {*first, *second} if first.get(name) != second.get(name)), default=None)

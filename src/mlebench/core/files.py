@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mlebench.core.errors import PrerequisiteError, StorageError
-from mlebench.core.os_errors import Space, free_space, free_space_floor
+from mlebench.core.os_errors import DiskSpace, free_space, free_space_floor
 
 STALE = 3600.0  # seconds after which a temporary file that nobody writes to belongs to a process that was killed
 _TEMPORARY = re.compile(r"(.+)\.mlebench-part-\d+", re.DOTALL)  # not `.part-00`, as `split` names its pieces
@@ -99,7 +99,7 @@ def require_free_space(folder: Path, limit: int | None, files: int | None = None
     It need not have room for all of that, but enough that an agent is not blamed for a disk that others had filled.
     """
     free, floor = free_space(folder), free_space_floor(folder)
-    needed = Space(floor.bytes + min((limit or 0) // 2, 1 << 30), floor.files + min((files or 0) // 2, 20_000))
+    needed = DiskSpace(floor.bytes + min((limit or 0) // 2, 1 << 30), floor.files + min((files or 0) // 2, 20_000))
     if free.bytes < needed.bytes:
         lack = f"{free.bytes >> 20} MiB are free, {needed.bytes >> 20} are needed to start an agent: free some space"
     elif free.files < needed.files:

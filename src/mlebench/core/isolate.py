@@ -26,6 +26,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -33,12 +34,13 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from importlib import import_module
 from logging.handlers import QueueHandler
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
+from typing import IO, Any, Literal, NoReturn, TypeVar
 
 from mlebench.core.memory import LOOK, attainable_memory, group_memory, used_memory
 from mlebench.core.processes import end_with_parent
@@ -53,6 +55,7 @@ THREADS = "OMP_NUM_THREADS"  # read by most libraries that have no variable of t
 _LIBRARIES = ("OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "NUMEXPR_NUM", "VECLIB_MAXIMUM")
 _START = "import sys; sys.path[:] = sys.argv[2:]; from mlebench.core.isolate import serve; serve(int(sys.argv[1]))"
 _LONGEST_HEADER, _MOST_FILES = 1 << 16, 64
+_LENGTH = struct.Struct("=I")  # of a header
 _FORKED, _ENDED = struct.Struct("=i"), struct.Struct("=ii")  # an error number; what was exceeded, and the exit code
 _EXCEEDED: tuple[Limit | None, ...] = (None, "memory", "machine")
 
@@ -90,7 +93,7 @@ def call(
     `files` are open descriptors, which the function gets as its own.
     """
     modules = [*preload, function.__module__]
-    surroundings = [dict(os.environ | thread_variables()), sys.path, f"/proc/{os.getpid()}/cwd"]
+    surroundings = [dict(os.environ | thread_variables()), sys.path, _working_folder()]
     content = pickle.dumps([modules, cpu_seconds, memory, *surroundings]) + pickle.dumps((function, argument))
     header = json.dumps([modules, memory]).encode()
     for _ in range(2):  # whoever has killed the fork server may be about to kill us, too
@@ -174,7 +177,7 @@ class _ForkServer:
     """The fork server, seen from here."""
 
     def __init__(self) -> None:
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket, theirs = socket.socketpair()
         self._socket.settimeout(PATIENCE)
         self._lock = threading.Lock()
         with theirs:
@@ -189,7 +192,8 @@ class _ForkServer:
     def send(self, header: bytes, descriptors: Sequence[int]) -> None:
         try:
             with self._lock:
-                socket.send_fds(self._socket, [header], descriptors)
+                socket.send_fds(self._socket, [_LENGTH.pack(len(header))], descriptors)
+                self._socket.sendall(header)
         except OSError as error:
             self.kill()
             raise _DiedError from error
@@ -260,7 +264,7 @@ def _attempt(
     results, theirs = Pipe(duplex=False)
     line, their_line = socket.socketpair()
     with results, line, theirs, their_line, calls.including(line) if calls else nullcontext():
-        with open(os.memfd_create("call"), "w+b") as request:  # noqa: PTH123
+        with _unnamed_file() as request:
             request.write(content)
             request.seek(0)
             server.send(header, [request.fileno(), theirs.fileno(), their_line.fileno(), *files])
@@ -277,6 +281,20 @@ def _attempt(
     return kind, ending if kind == "ended" else value
 
 
+def _unnamed_file() -> IO[bytes]:
+    """A file in memory, which a full disk does not affect; on the disk where the system has no such files."""
+    memfd_create = getattr(os, "memfd_create", None)
+    return open(memfd_create("call"), "w+b") if memfd_create else tempfile.TemporaryFile()  # noqa: PTH123
+
+
+def _working_folder() -> str:
+    """A path of our working folder, which on Linux is valid even if the folder has been moved or deleted."""
+    folder = f"/proc/{os.getpid()}/cwd"
+    with suppress(OSError):
+        return folder if os.path.lexists(folder) else str(Path.cwd())
+    return ""
+
+
 def _answer(
     results: Any, line: socket.socket, seconds: float, listener: Callable[[Any], None] | None
 ) -> tuple[str, Any]:
@@ -287,11 +305,11 @@ def _answer(
     if number := _FORKED.unpack(started)[0]:
         raise OSError(number, os.strerror(number))
     deadline = time.monotonic() + seconds
-    while results.poll(_left(deadline)):
+    while results.poll(_seconds_left(deadline)):
         try:
             kind, value = results.recv()
         except (EOFError, OSError):
-            if wait([line], _left(deadline)):
+            if wait([line], _seconds_left(deadline)):
                 return "ended", None
             break
         if kind == "log":
@@ -304,7 +322,7 @@ def _answer(
     return "exceeded", ("seconds", 0)
 
 
-def _left(deadline: float) -> float | None:
+def _seconds_left(deadline: float) -> float | None:
     return None if deadline == math.inf else max(0.0, deadline - time.monotonic())
 
 
@@ -331,18 +349,37 @@ def _cause(code: int) -> str:
 # The fork server
 
 
-class _Fork(NamedTuple):
+@dataclass(eq=False)
+class _Fork:
     """The process of a call."""
 
     pid: int
-    pidfd: int
     line: socket.socket
     memory: float  # the most it may use
     limit: Limit  # what it exceeds with more
+    pidfd: int | None  # readable once it has ended; None where the system has no such descriptors
+    status: int | None = None  # once it has been waited for
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether it is to be looked at again and again, because no descriptor says what we want to know."""
+        return self.pidfd is None or self.memory < math.inf
+
+    @property
+    def descriptors(self) -> list[int]:
+        return [self.line.fileno(), *([] if self.pidfd is None else [self.pidfd])]
+
+    def has_ended(self) -> bool:
+        """Only where there is no `pidfd`: whether it has."""
+        if self.pidfd is None and self.status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.status = status if pid else None
+        return self.status is not None
 
     def close(self) -> None:
-        os.close(self.pidfd)
         self.line.close()
+        if self.pidfd is not None:
+            os.close(self.pidfd)
 
 
 def serve(number: int) -> NoReturn:
@@ -353,15 +390,15 @@ def serve(number: int) -> NoReturn:
     gc.disable()  # modules live forever: imports are faster, and forks share more of their memory
     requests, forks = socket.socket(fileno=number), list[_Fork]()
     while True:
-        ends = [requests, *(fork.pidfd for fork in forks), *(fork.line for fork in forks)]
-        ready, _, _ = select.select(ends, [], [], LOOK if any(fork.memory < math.inf for fork in forks) else None)
+        ends = [number, *(end for fork in forks for end in fork.descriptors)]
+        ready, _, _ = select.select(ends, [], [], LOOK if any(fork.is_watched for fork in forks) else None)
         for fork in [*forks]:
             exceeded = fork.memory < math.inf and used_memory(fork.pid) > fork.memory
-            if exceeded or fork.pidfd in ready or fork.line in ready:
+            if exceeded or not {*fork.descriptors}.isdisjoint(ready) or fork.has_ended():
                 _end(fork, fork.limit if exceeded else None)
                 forks.remove(fork)
-        if requests in ready:
-            header, descriptors, _, _ = socket.recv_fds(requests, _LONGEST_HEADER, _MOST_FILES, socket.MSG_CMSG_CLOEXEC)
+        if number in ready:
+            header, descriptors = _receive(requests)
             if not header:
                 break
             modules, memory = json.loads(header)
@@ -376,11 +413,21 @@ def serve(number: int) -> NoReturn:
     sys.exit()
 
 
+def _receive(requests: socket.socket) -> tuple[bytes, list[int]]:
+    """The next header and its descriptors; no header if the other end is closed."""
+    length, descriptors, _, _ = socket.recv_fds(requests, _LENGTH.size, _MOST_FILES)
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    if len(length) < _LENGTH.size:
+        return b"", descriptors
+    return requests.recv(_LENGTH.unpack(length)[0], socket.MSG_WAITALL), descriptors
+
+
 def _end(fork: _Fork, exceeded: Limit | None) -> None:
     """End the process of a call, and what it has started; say how it ended."""
-    with suppress(ProcessLookupError):
+    with suppress(ProcessLookupError, PermissionError):  # macOS forbids it where only a zombie is left
         os.killpg(fork.pid, signal.SIGKILL)
-    _, status = os.waitpid(fork.pid, 0)
+    status = os.waitpid(fork.pid, 0)[1] if fork.status is None else fork.status
     with suppress(OSError):
         fork.line.send(_ENDED.pack(_EXCEEDED.index(exceeded), os.waitstatus_to_exitcode(status)))
     fork.close()
@@ -390,6 +437,7 @@ def _forked(memory: float, descriptors: list[int], ours: Iterable[Any]) -> _Fork
     """Start the process of a call; None if that fails."""
     request, results, line_number, *files = descriptors
     line, parent, room = socket.socket(fileno=line_number), os.getpid(), group_memory()
+    pidfd_open = getattr(os, "pidfd_open", None)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # about threads: a library has one, which sleeps
@@ -406,7 +454,7 @@ def _forked(memory: float, descriptors: list[int], ours: Iterable[Any]) -> _Fork
         with suppress(OSError):
             line.send(_FORKED.pack(0))
         bound = (memory, "memory") if memory == math.inf or memory <= room else (room, "machine")
-        return _Fork(pid, os.pidfd_open(pid), line, *bound)
+        return _Fork(pid, line, *bound, pidfd_open(pid) if pidfd_open else None)
     except OSError as error:
         with line, suppress(OSError):
             line.send(_FORKED.pack(error.errno or -1))

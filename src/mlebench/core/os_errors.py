@@ -58,34 +58,34 @@ def disk_errors(folder: Path, *raw: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno is None or error.errno in _OF_CODE:
             raise
-        where = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else folder
-        if not where.is_absolute():  # a name below a folder that the error does not mention
-            where = folder
-        inside = where.is_relative_to(folder) or folder.is_relative_to(where)
-        written = inside and not any(map(where.is_relative_to, raw))
+        path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else folder
+        if not path.is_absolute():  # a name below a folder that the error does not mention
+            path = folder
+        inside = path.is_relative_to(folder) or folder.is_relative_to(path)
+        written = inside and not any(map(path.is_relative_to, raw))
         verb = "write to" if written or error.errno in OF_WRITING else "read"
-        raise PrerequisiteError(f"cannot {verb} {where}: {reason_of(error)}") from error
+        raise PrerequisiteError(f"cannot {verb} {path}: {reason_of(error)}") from error
 
 
-class Space(NamedTuple):
+class DiskSpace(NamedTuple):
     """Space on a disk: bytes, and how many files and folders (inodes)."""
 
     bytes: int
     files: int
 
 
-FREE_SPACE_FLOOR = Space(512 << 20, 10_000)  # with less of either, a disk counts as full; a small one: a hundredth
+FREE_SPACE_FLOOR = DiskSpace(512 << 20, 10_000)  # with less of either, a disk counts as full; a small one: a hundredth
 UNLIMITED = 1 << 62  # files: the disk has no fixed number of them
 
 
-def free_space(folder: str | os.PathLike[str]) -> Space:
+def free_space(folder: str | os.PathLike[str]) -> DiskSpace:
     """What an ordinary user can still write to the disk of a folder."""
     disk = os.statvfs(folder)
-    return Space(disk.f_bavail * disk.f_frsize, disk.f_favail if disk.f_files else UNLIMITED)
+    return DiskSpace(disk.f_bavail * disk.f_frsize, disk.f_favail if disk.f_files else UNLIMITED)
 
 
-def free_space_floor(folder: str | os.PathLike[str]) -> Space:
+def free_space_floor(folder: str | os.PathLike[str]) -> DiskSpace:
     """The free space below which the disk of a folder counts as full."""
     disk = os.statvfs(folder)
-    size = Space(disk.f_blocks * disk.f_frsize, disk.f_files)
-    return Space(*(min(floor, whole // 100) for floor, whole in zip(FREE_SPACE_FLOOR, size, strict=True)))
+    size = DiskSpace(disk.f_blocks * disk.f_frsize, disk.f_files)
+    return DiskSpace(*(min(floor, total // 100) for floor, total in zip(FREE_SPACE_FLOOR, size, strict=True)))

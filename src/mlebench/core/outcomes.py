@@ -1,4 +1,4 @@
-"""How runs end and how submissions are judged: the only lists of these words. docs/runs.md explains each.
+"""How runs end and how submissions are judged: the only lists of these words. docs/reference/records.md explains each.
 
 The supervisor imports this module: standard library only.
 """

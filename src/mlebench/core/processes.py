@@ -4,10 +4,13 @@ import ctypes
 import os
 import signal
 import socket
+import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1  # of Linux's prctl
+_PARENT_CHECK = 0.5  # seconds between two looks for the parent, where the kernel does not watch it for us
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,12 @@ def host_identity() -> str:
 def process_start(pid: int) -> int | None:
     """When a process was started, in the kernel's ticks; None if there is none, or only a zombie."""
     try:
-        state, *rest = _status_fields(pid)
+        state, *fields = _status_fields(pid)
     except FileNotFoundError:
         return 0 if not Path("/proc/self/stat").exists() and _is_alive(pid) else None
     except OSError:
         return None
-    return None if state == "Z" else int(rest[18])
+    return None if state == "Z" else int(fields[18])
 
 
 def is_stopped(pid: int) -> bool:
@@ -62,14 +65,30 @@ def is_stopped(pid: int) -> bool:
 
 
 def end_with_parent(parent: int) -> None:
-    """In a fork: have the kernel kill it when its parent ends, however that happens.
+    """In a fork: have the kernel kill it when its parent ends, however that happens; elsewhere, a thread of it does so.
 
     The parent must have forked in its only thread: the kernel means the end of the thread that forked. A change of the
     user undoes it.
     """
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "prctl"):
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    else:
+        threading.Thread(target=_watch_parent, args=(parent,), daemon=True).start()
     if os.getppid() != parent:  # it has ended already
         os._exit(1)
+
+
+def _watch_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_PARENT_CHECK)
+    os._exit(1)
+
+
+def cpu_count() -> int:
+    """CPUs that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def _status_fields(pid: int) -> list[str]:

@@ -4,7 +4,7 @@ import time
 from email.utils import parsedate_to_datetime
 
 
-def seconds_of(retry_after: str) -> float | None:
+def retry_after_seconds(retry_after: str) -> float | None:
     """How long a server asks to wait, from a number of seconds or a date; None if it does not say."""
     try:
         return max(0.0, float(retry_after))

@@ -19,7 +19,7 @@ _PRIVATE_KEY = (
 )
 
 
-class Form(NamedTuple):
+class KeyPattern(NamedTuple):
     """Patterns of one kind of key. Each starts at the beginning of a word, so that no text makes the search slow."""
 
     what: str
@@ -28,25 +28,25 @@ class Form(NamedTuple):
 
 
 FORMS = (
-    Form("an Anthropic key", r"(?<![\w-])sk-ant-[\w-]{20,}", r"\bsk-ant-[\w-]{16,}"),
-    Form("an OpenAI key", r"(?<![\w-])sk-(?!ant-)(?=[\w-]{0,200}[0-9])[\w-]{20,}", r"\bsk-[\w-]{16,}"),
-    Form("an AWS key", r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])", r"(?:AKIA|ASIA)[A-Z0-9]{16}"),
-    Form(
+    KeyPattern("an Anthropic key", r"(?<![\w-])sk-ant-[\w-]{20,}", r"\bsk-ant-[\w-]{16,}"),
+    KeyPattern("an OpenAI key", r"(?<![\w-])sk-(?!ant-)(?=[\w-]{0,200}[0-9])[\w-]{20,}", r"\bsk-[\w-]{16,}"),
+    KeyPattern("an AWS key", r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])", r"(?:AKIA|ASIA)[A-Z0-9]{16}"),
+    KeyPattern(
         "a GitHub token",
         r"(?<!\w)(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{22,})",
         r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})",
     ),
-    Form("a GitLab token", r"(?<![\w-])glpat-[\w-]{20,}", r"\bglpat-[\w-]{16,}"),
-    Form("a Hugging Face token", r"(?<!\w)hf_[A-Za-z0-9]{30,}", r"\bhf_[A-Za-z0-9]{20,}"),
-    Form("a Slack token", r"(?<!\w)xox[abeoprs]-[\w-]{10,}", r"\bxox[abeoprs]-[\w-]{10,}"),
-    Form("a Google key", r"(?<![\w-])AIza[\w-]{35}(?![\w-])", r"\bAIza[\w-]{30,}"),
-    Form(
+    KeyPattern("a GitLab token", r"(?<![\w-])glpat-[\w-]{20,}", r"\bglpat-[\w-]{16,}"),
+    KeyPattern("a Hugging Face token", r"(?<!\w)hf_[A-Za-z0-9]{30,}", r"\bhf_[A-Za-z0-9]{20,}"),
+    KeyPattern("a Slack token", r"(?<!\w)xox[abeoprs]-[\w-]{10,}", r"\bxox[abeoprs]-[\w-]{10,}"),
+    KeyPattern("a Google key", r"(?<![\w-])AIza[\w-]{35}(?![\w-])", r"\bAIza[\w-]{30,}"),
+    KeyPattern(
         "a JSON web token",
         r"(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}",
         r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{5,}",
     ),
-    Form("a private key", _PRIVATE_KEY, _PRIVATE_KEY),
-    Form(
+    KeyPattern("a private key", _PRIVATE_KEY, _PRIVATE_KEY),
+    KeyPattern(
         "a Kaggle key",
         r"(?:KAGGLE_KEY\W{1,8}|\\?\"key\\?\"\s{0,8}:\s{0,8}\\?\")(?P<secret>[0-9a-f]{32})(?![0-9a-f])"
         r"|(?<!\w)KGAT_[A-Za-z0-9]{16,}",

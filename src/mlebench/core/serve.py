@@ -102,10 +102,10 @@ def _bound(family: int, address: Any) -> socket.socket:
     except (OSError, OverflowError) as error:
         bound.close()
         reason = getattr(error, "strerror", None) or error
-        where, option = (
+        bind, option = (
             (f"{address[0]}:{address[1]}", "--host or --port") if isinstance(address, tuple) else (address, "--unix")
         )
-        raise PrerequisiteError(f"cannot listen on {where}: {reason}; choose another with {option}") from None
+        raise PrerequisiteError(f"cannot listen on {bind}: {reason}; choose another with {option}") from None
     return bound
 
 

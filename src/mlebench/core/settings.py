@@ -21,16 +21,16 @@ def read_settings(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        settings = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise PrerequisiteError(f"{path} is not a YAML mapping: {str(error).splitlines()[0]}") from error
-    if not isinstance(found, dict):
+    if not isinstance(settings, dict):
         raise PrerequisiteError(f"{path} is not a YAML mapping: it should hold lines such as `data_dir: FOLDER`")
-    for key, value in found.items():
+    for key, value in settings.items():
         if key not in KINDS:
             raise PrerequisiteError(
                 f"{path}: there is no setting `{key}`; {did_you_mean(str(key), KINDS, cutoff=0.72)}"
             )
         if value is not None and not isinstance(value, KINDS[key]):
             raise PrerequisiteError(f"{path}: `{key}` must be a {KINDS[key].__name__}, not {value!r}")
-    return found
+    return settings

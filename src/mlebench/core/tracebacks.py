@@ -26,41 +26,41 @@ _EXCEPTION = re.compile(rf"({_MODULE}{{1,10}}\w{{1,160}}|{_NAME})(?:\(\w{{1,80}}
 
 
 @dataclass(frozen=True)
-class Raised:
+class RaisedError:
     """An exception: its name without the module, its message, its line, and where a chain of them began."""
 
     name: str
     message: str
     line: int
     text: str  # the line itself
-    origin: "Raised | None" = None
+    origin: "RaisedError | None" = None
 
 
-def last_raised(lines: Sequence[str]) -> Raised | None:
+def last_raised(lines: Sequence[str]) -> RaisedError | None:
     """The exception that was shown last."""
-    found: Raised | None = None
+    raised: RaisedError | None = None
     linked = False
     header = -1
     prefixes: list[str] = []
-    for number, whole in enumerate(lines):
-        line = _without_prefix(whole, prefixes)
+    for number, full_line in enumerate(lines):
+        line = _without_prefix(full_line, prefixes)
         if HEADER in line:
             header = number
-            if (prefix := whole.partition(HEADER)[0]) and prefix not in prefixes:
+            if (prefix := full_line.partition(HEADER)[0]) and prefix not in prefixes:
                 prefixes = [prefix, *prefixes[: MOST_PREFIXES - 1]]
         elif line.startswith(LINKS):
-            linked = found is not None
+            linked = raised is not None
         elif (header >= 0 or line.startswith(SYNTAX)) and (match := _EXCEPTION.fullmatch(line)):
             if header < 0 and not _names_a_file(lines[max(0, number - 6) : number]):
                 continue
-            made = Raised(match[1].rpartition(".")[2], _message(lines, number, match[2] or ""), number, whole)
-            if found and (linked or made.name in WRAPPERS):
-                made = replace(made, origin=found.origin or found)
-            found = made
+            made = RaisedError(match[1].rpartition(".")[2], _message(lines, number, match[2] or ""), number, full_line)
+            if raised and (linked or made.name in WRAPPERS):
+                made = replace(made, origin=raised.origin or raised)
+            raised = made
             linked, header = False, -1
         elif header >= 0 and number - header > MOST_FRAMES:
             header = -1
-    return found
+    return raised
 
 
 def _without_prefix(line: str, prefixes: Sequence[str]) -> str:
@@ -78,9 +78,9 @@ def _names_a_file(lines: Sequence[str]) -> bool:
 
 def _message(lines: Sequence[str], number: int, first: str) -> str:
     """The whole message, which may span lines; a few lines too many do no harm."""
-    rest: list[str] = []
+    message_lines: list[str] = []
     for line in lines[number + 1 : number + LONGEST_MESSAGE]:
         if HEADER in line or line.startswith(LINKS):
             break
-        rest.append(line)
-    return "\n".join([first, *rest])
+        message_lines.append(line)
+    return "\n".join([first, *message_lines])

@@ -9,15 +9,18 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.os_errors import reason_of
 
 LARGEST_SUBMISSION = 8 << 30  # bytes; the largest genuine submission is well below a tenth of it
 
+ANY_SIZE = 1 << 62  # bytes: where only a little of a file is read, any size will do
 MOST_VALUES = 4_000_000  # of a JSON text; parsed, each takes up to 120 bytes
 
 _KINDS = {
@@ -29,6 +32,7 @@ _KINDS = {
     stat.S_IFSOCK: "a socket",
 }
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # They reverse the direction of text, end lines invisibly, or are not characters at all.
@@ -40,7 +44,24 @@ _JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 
 def plain(text: str) -> str:
     """What an agent wrote, without escape codes and control characters; deceptive characters are spelled out."""
-    return _DECEPTIVE.sub(lambda found: f"\\u{ord(found[0]):04x}", _ESCAPES.sub("", text))
+    return _DECEPTIVE.sub(lambda match: f"\\u{ord(match[0]):04x}", _ESCAPES.sub("", text))
+
+
+def one_line(text: object, longest: int | None = None) -> str:
+    """A text that an agent may have written, on one line; cut if it is longer than `longest` characters."""
+    text = str(text)
+    line = " ".join(plain(text if longest is None else text[: 4 * longest]).split())
+    return line if longest is None else shorten(line, longest)
+
+
+def shorten(text: str, longest: int) -> str:
+    """At most `longest` characters of a text; an ellipsis stands for the rest."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def printable(text: str) -> str:
+    """A name on one line, even if it is not valid text."""
+    return text if text.isprintable() else ascii(text)
 
 
 class JsonBoundsError(ValueError):
@@ -166,6 +187,86 @@ def open_below(root: Path, parts: Sequence[str], limit: int = LARGEST_SUBMISSION
         raise _fault(root.joinpath(*parts), error) from None
     finally:
         os.close(folder)
+
+
+class TreeEntry(NamedTuple):
+    """A file of any kind below a folder, or a folder that could not be listed completely."""
+
+    parts: tuple[str, ...]  # its path from the root
+    status: os.stat_result | None = None
+    fault: str | None = None  # why there is no status, or a folder is not listed
+    error: OSError | None = None  # the cause of the fault, unless it is a limit
+
+
+def walk(root: Path, *inside: str, deepest: int = 20, most: int = 100_000) -> Iterator[TreeEntry]:
+    """What is below a folder of an agent, `inside` a folder of ours, without following links at any step.
+
+    Names are sorted, and files come before what is in the folders beside them. Folders more than `deepest` steps from
+    the root are not listed, nor are more than `most` entries in all.
+    """
+    yield from _walk(root, None, inside, (), _WalkLimits(deepest, most))
+
+
+@dataclass
+class _WalkLimits:
+    deepest: int
+    remaining: int
+
+
+def _walk(
+    name: Path | str, parent: int | None, steps: Sequence[str], parts: tuple[str, ...], limits: _WalkLimits
+) -> Iterator[TreeEntry]:
+    """Open a folder in an open one, then those in `steps`, each in the one before; list the last."""
+    try:
+        folder = os.open(name, _LISTED, dir_fd=parent)
+    except FileNotFoundError:  # the agent may still be running
+        return
+    except OSError as error:
+        yield _unreadable(parts, error)
+        return
+    try:
+        if steps:
+            yield from _walk(steps[0], folder, steps[1:], (*parts, steps[0]), limits)
+        else:
+            yield from _listed(folder, parts, limits)
+    finally:
+        os.close(folder)
+
+
+def _listed(folder: int, parts: tuple[str, ...], limits: _WalkLimits) -> Iterator[TreeEntry]:
+    try:
+        with os.scandir(folder) as listing:
+            names = sorted(entry.name for entry in islice(listing, limits.remaining + 1))
+    except OSError as error:
+        yield _unreadable(parts, error)
+        return
+    is_whole = len(names) <= limits.remaining
+    names = names[: limits.remaining]
+    limits.remaining -= len(names)
+    folders = []
+    for name in names:
+        try:
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            yield _unreadable((*parts, name), error)
+            continue
+        if stat.S_ISDIR(status.st_mode):
+            folders.append(name)
+        else:
+            yield TreeEntry((*parts, name), status)
+    if not is_whole:
+        yield TreeEntry(parts, fault="holds too many files")
+    for name in folders:
+        if len(parts) + 1 < limits.deepest:
+            yield from _walk(name, folder, (), (*parts, name), limits)
+        else:
+            yield TreeEntry((*parts, name), fault="is nested too deeply")
+
+
+def _unreadable(parts: tuple[str, ...], error: OSError) -> TreeEntry:
+    return TreeEntry(parts, fault=f"cannot be read ({reason_of(error)})", error=error)
 
 
 def kind_of(mode: int) -> str:

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlebench.core.paths import CompetitionPaths
-from mlebench.data.folders import extract, is_empty
+from mlebench.data.archives import extract, is_empty
 from mlebench.data.kaggle import KaggleSource
 from mlebench.data.pipeline import Options, prepare
-from mlebench.data.sources import LocalSource, PathSource, Source, TwinSource
+from mlebench.data.sources import LocalSource, PathSource, RawSource, TwinSource
 from mlebench.data.state import is_dataset_prepared, preparation_fault
 from mlebench.data.verification import verify
 from mlebench.registry import Competition
@@ -22,7 +22,7 @@ __all__ = [
     "LocalSource",
     "Options",
     "PathSource",
-    "Source",
+    "RawSource",
     "TwinSource",
     "create_prepared_dir",
     "download_and_prepare_dataset",
@@ -53,7 +53,7 @@ def download_and_prepare_dataset(
     keep_raw = keep_raw and competition.prepare_for_engine is None
     options = Options(keep_raw, verify=not skip_verification, overwrite_checksums=overwrite_checksums)
     # Looked up by name at call time: some scripts replace it with their own.
-    source = KaggleSource(download=lambda where, *_: download_dataset(competition_id=where.id, download_dir=where.root))
+    source = KaggleSource(download=lambda paths, *_: download_dataset(competition_id=paths.id, download_dir=paths.root))
     prepare(competition, source, options)
 
 
@@ -64,10 +64,10 @@ def download_dataset(competition_id: str, download_dir: Path, quiet: bool = Fals
     del quiet  # nothing is printed either way
 
     folder = Path(download_dir)
-    where = CompetitionPaths(folder.parent, competition_id, folder=folder)
-    if where.archive.is_file() and not force:
-        return where.archive
-    return download(where)
+    folders = CompetitionPaths(folder.parent, competition_id, folder=folder)
+    if folders.archive.is_file() and not force:
+        return folders.archive
+    return download(folders)
 
 
 def create_prepared_dir(competition: Competition) -> None:
@@ -88,7 +88,7 @@ def generate_checksums(
 
 def get_checksum(fpath: Path) -> str:
     """The md5 of a file."""
-    from mlebench.engine.reading import md5_of
+    from mlebench.engine.raw_streams import md5_of
 
     return md5_of(Path(fpath))
 

@@ -6,22 +6,31 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mlebench.registry import Competition
+
 
 def load_answers(path_to_answers: Path) -> Any:
     """Answers: a data frame from CSV, a list of records from JSON lines."""
-    answers = answers_for_grader(path_to_answers)
-    return list(answers) if isinstance(answers, JsonRecords) else answers
-
-
-def answers_for_grader(path: Path) -> Any:
-    """Answers whose records are read while the grader iterates over them."""
-    if path.suffix == ".csv":
+    if path_to_answers.suffix == ".csv":
         from mlebench.engine.frames import read_frame
 
-        return read_frame(path)
-    if path.suffix == ".jsonl":
-        return JsonRecords(path)
-    raise ValueError(f"answers must be .csv or .jsonl, not {path.name}")
+        return read_frame(path_to_answers)
+    return list(_records(path_to_answers))
+
+
+def answers_for_grader(competition: Competition) -> Any:
+    """Answers as the grader gets them: tables of the types of its profile, records read while it iterates over them."""
+    if competition.answers.suffix != ".csv":
+        return _records(competition.answers)
+    from mlebench.kit.submission_form import read_answers
+
+    return read_answers(competition)
+
+
+def _records(path: Path) -> "JsonRecords":
+    if path.suffix != ".jsonl":
+        raise ValueError(f"answers must be .csv or .jsonl, not {path.name}")
+    return JsonRecords(path)
 
 
 class JsonRecords(Sequence[dict[str, Any]]):

@@ -12,7 +12,7 @@ from mlebench.core.isolate import Calls, IsolatedCallError, call, notify
 from mlebench.data import ensure_leaderboard_exists
 from mlebench.data.kaggle_api import RulesNotAcceptedError
 from mlebench.data.pipeline import Options, prepare
-from mlebench.data.sources import Source
+from mlebench.data.sources import RawSource
 from mlebench.data.state import read_manifest_head
 from mlebench.data.verification import OURS, changes, command_to_prepare_again
 from mlebench.engine.progress import SILENT, Progress
@@ -21,7 +21,7 @@ from mlebench.registry import Competition, Registry
 KILLED = "killed"
 
 
-class Outcome(NamedTuple):
+class PrepareOutcome(NamedTuple):
     """How one competition ended: `prepared`, `already prepared`, `rules not accepted`, `failed`, `killed` or `bug`."""
 
     id: str
@@ -37,13 +37,13 @@ class Outcome(NamedTuple):
 def prepare_many(
     registry: Registry,
     ids: Sequence[str],
-    source: Source,
+    source: RawSource,
     options: Options,
     *,
     jobs: int = 1,
     overwrite_leaderboard: bool = False,
     watch: Mapping[str, Progress] | None = None,
-) -> Iterator[Outcome]:
+) -> Iterator[PrepareOutcome]:
     """Prepare competitions, `jobs` at a time; outcomes come as they end. `watch` has a watcher for each id.
 
     With fewer competitions than jobs, each gets more threads. Several competitions always run in separate processes,
@@ -59,7 +59,7 @@ def prepare_many(
         return
     with Calls(jobs) as calls:
 
-        def begin(id: str) -> Future[Outcome]:
+        def begin(id: str) -> Future[PrepareOutcome]:
             watcher = watchers.get(id)
             listener = (lambda event: watcher.tell(*event)) if watcher else None
             work = id, arguments, threads, watcher is not None
@@ -77,14 +77,14 @@ def prepare_many(
             yield _outcome(id, begin(id))
 
 
-def _outcome(id: str, future: Future[Outcome]) -> Outcome:
+def _outcome(id: str, future: Future[PrepareOutcome]) -> PrepareOutcome:
     try:
         return future.result()
     except IsolatedCallError as error:
-        return Outcome(id, KILLED, str(error))
+        return PrepareOutcome(id, KILLED, str(error))
 
 
-class _Reported(Progress):
+class _CallerProgress(Progress):
     """In a separate process: tells the caller."""
 
     def tell(self, stage: str, done: int = 0, total: int | None = None) -> None:
@@ -98,11 +98,11 @@ def _use_threads(count: int) -> None:
     use_threads(count)
 
 
-def _prepare_isolated(work: tuple[str, tuple[Any, ...], int, bool]) -> Outcome:
+def _prepare_isolated(work: tuple[str, tuple[Any, ...], int, bool]) -> PrepareOutcome:
     id, arguments, threads, is_watched = work
     _use_threads(threads)
     logging.disable(logging.INFO)
-    outcome = _prepare_one(id, *arguments, watch=_Reported() if is_watched else SILENT)
+    outcome = _prepare_one(id, *arguments, watch=_CallerProgress() if is_watched else SILENT)
     return outcome._replace(error=None)  # its class may be the competition's own, which our caller cannot load
 
 
@@ -111,29 +111,29 @@ def _reservations(competition: Competition, options: Options) -> str:
     head = read_manifest_head(competition)
     if head is None:
         return "by another program; `mlebench verify` checks it"
-    found = changes(competition)
+    changed_files = changes(competition)
     command = command_to_prepare_again(competition)
     if options.original_description and head.description == OURS:
-        found.append(f"{paths.DESCRIPTION} is ours")
+        changed_files.append(f"{paths.DESCRIPTION} is ours")
         command += " --description original"
-    return f"but {', and '.join(found)}; `{command}` prepares it again" if found else ""
+    return f"but {', and '.join(changed_files)}; `{command}` prepares it again" if changed_files else ""
 
 
 def _prepare_one(
-    id: str, registry: Registry, source: Source, options: Options, overwrite_leaderboard: bool, watch: Progress
-) -> Outcome:
+    id: str, registry: Registry, source: RawSource, options: Options, overwrite_leaderboard: bool, watch: Progress
+) -> PrepareOutcome:
     try:
         competition = registry.get_competition(id)
         if overwrite_leaderboard:
             ensure_leaderboard_exists(competition, force=True)
         if prepare(competition, source, options, watch):
-            return Outcome(id, "prepared")
-        return Outcome(id, "already prepared", _reservations(competition, options))
+            return PrepareOutcome(id, "prepared")
+        return PrepareOutcome(id, "already prepared", _reservations(competition, options))
     except RulesNotAcceptedError as error:
-        return Outcome(id, "rules not accepted", str(error), error)
+        return PrepareOutcome(id, "rules not accepted", str(error), error)
     except CompetitionError as error:
-        return Outcome(id, "failed", f"{id}: {str(error).removeprefix(f'{id}: ')}")
+        return PrepareOutcome(id, "failed", f"{id}: {str(error).removeprefix(f'{id}: ')}")
     except PrerequisiteError as error:
-        return Outcome(id, "failed", str(error), error)
+        return PrepareOutcome(id, "failed", str(error), error)
     except Exception:
-        return Outcome(id, "bug", traceback.format_exc())
+        return PrepareOutcome(id, "bug", traceback.format_exc())

@@ -57,21 +57,21 @@ def _by_author(competition: Competition, error: CompetitionError | RawDataError)
 
 def _works_on_twin(competition: Competition) -> bool:
     with TemporaryDirectory(prefix=SCRATCH) as folder:
-        where = CompetitionPaths(Path(folder), competition.id)
+        folders = CompetitionPaths(Path(folder), competition.id)
         try:
-            scaled = make_twin(competition, where.raw, seed=0, size=1.0)
-            twin_record(where.raw).write_text(json.dumps({"scaled": scaled}), encoding="utf-8")
-            for side in (where.public, where.private):
+            scaled = make_twin(competition, folders.raw, seed=0, size=1.0)
+            twin_record(folders.raw).write_text(json.dumps({"scaled": scaled}), encoding="utf-8")
+            for side in (folders.public, folders.private):
                 side.mkdir(parents=True)
-            competition.prepare_fn(raw=where.raw, public=where.public, private=where.private)
+            competition.prepare_fn(raw=folders.raw, public=folders.public, private=folders.private)
         except Exception:
             return False
         needed = (competition.answers, competition.sample_submission)
-        return all(moved(path, competition.paths.prepared, where.prepared).is_file() for path in needed)
+        return all(moved(path, competition.paths.prepared, folders.prepared).is_file() for path in needed)
 
 
-def _message(competition: Competition, error: BaseException, place: str | None = None) -> str:
-    reason = " ".join(f"{type(error).__name__}: {error}".split())[:300] + (f" at {place}" if place else "")
+def _message(competition: Competition, error: BaseException, location: str | None = None) -> str:
+    reason = " ".join(f"{type(error).__name__}: {error}".split())[:300] + (f" at {location}" if location else "")
     notes = "".join(f"{note}. " for note in getattr(error, "__notes__", []))
     return (
         f"{competition.id}: its raw data cannot be prepared ({reason}). {notes}"

@@ -14,6 +14,7 @@ from mlebench.core.files import write_whole
 from mlebench.core.memory import peak_during
 from mlebench.data.answers import answers_for_grader
 from mlebench.data.state import read_manifest_head
+from mlebench.engine.trees import MODE
 from mlebench.records.data import GoldCost
 from mlebench.registry import Competition
 
@@ -25,13 +26,29 @@ def grade_gold(competition: Competition, prepared: Path | None = None) -> int:
 
     `prepared` is where the data is if that is not its final place.
     """
-    from mlebench.engine.frames import read_frame
+    from mlebench.kit.submission_form import read_submission
 
-    gold, answers = competition.gold_submission, competition.answers
     if prepared:
-        gold, answers = (paths.moved(path, competition.paths.prepared, prepared) for path in (gold, answers))
-    competition.grader.score(read_frame(gold), answers_for_grader(answers))
-    return gold.stat().st_size
+        competition = competition.prepared_in(prepared)
+    gold = read_submission(competition.gold_submission, competition)
+    competition.grader.score(gold, answers_for_grader(competition))
+    return competition.gold_submission.stat().st_size
+
+
+def write_gold(competition: Competition, prepared: Path) -> tuple[str, dict[str, int]]:
+    """Write the gold submission of a profile that `prepare` has not written: the columns of a submission, from the
+    answers. Returns its name and size.
+    """
+    import pandas as pd
+
+    from mlebench.kit.submission_form import SubmissionForm
+
+    form, gold = SubmissionForm.of(competition), competition.gold_submission
+    columns = [*form.key, *form.kinds]
+    answers = pd.read_csv(competition.answers, usecols=columns, dtype=str, na_filter=False)
+    answers[columns].to_csv(gold, index=False, lineterminator="\n")
+    gold.chmod(MODE)
+    return gold.relative_to(prepared).as_posix(), {"size": gold.stat().st_size}
 
 
 def measure_gold(competition: Competition, prepared: Path | None = None) -> GoldCost | None:

@@ -55,13 +55,13 @@ class KaggleSource:
         try:
             return LocalSource().fetch(competition)
         except PrerequisiteError as none_there:
-            where = competition.paths
+            folders = competition.paths
             if fault := missing_beside_archive(
-                competition, where.root, where.raw
+                competition, folders.root, folders.raw
             ):  # before everything else is downloaded
                 raise PrerequisiteError(fault) from none_there
             try:
-                return self.download(where, progress, self.sleep)
+                return self.download(folders, progress, self.sleep)
             except NoLoginError as error:
                 raise PrerequisiteError(f"{none_there}\nTo download it instead: {error}") from error
 
@@ -104,21 +104,21 @@ def preflight(competition: Competition, *, api: Any = None, sleep: Sleep = time.
 
 def raw_data_present(competition: Competition) -> str | None:
     """Which raw data is on disk: `raw`, `archive` or none."""
-    where = competition.paths
-    if where.raw.is_dir() and any(where.raw.iterdir()):
+    folders = competition.paths
+    if folders.raw.is_dir() and any(folders.raw.iterdir()):
         return "raw"
-    return "archive" if where.archive.is_file() else None
+    return "archive" if folders.archive.is_file() else None
 
 
-def download(where: CompetitionPaths, progress: Progress = SILENT, sleep: Sleep = time.sleep) -> Path:
+def download(folders: CompetitionPaths, progress: Progress = SILENT, sleep: Sleep = time.sleep) -> Path:
     """Download a competition's archive, from where an earlier attempt stopped; the caller holds the lock."""
-    where.root.mkdir(parents=True, exist_ok=True)
-    part = _Part(where)
+    folders.root.mkdir(parents=True, exist_ok=True)
+    part = _PartialArchive(folders)
     best = part.size()
 
     def attempt(api: Any) -> None:
         try:
-            _continue(api, where.id, part, progress)
+            _continue(api, folders.id, part, progress)
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise _disk_full(part) from error
@@ -130,22 +130,22 @@ def download(where: CompetitionPaths, progress: Progress = SILENT, sleep: Sleep 
         before, best = best, max(best, part.size())
         return best > before
 
-    with_retries(where.id, attempt, advanced=advanced, sleep=sleep)
+    with_retries(folders.id, attempt, advanced=advanced, sleep=sleep)
     if not zipfile.is_zipfile(part.path):
         part.discard()
-        raise PrerequisiteError(f"{where.id}: what Kaggle sent is not a zip archive; try again later")
-    record_download(where, competition_page(where.id))  # first, so that an archive of ours never exists without it
-    part.path.replace(where.archive)
+        raise PrerequisiteError(f"{folders.id}: what Kaggle sent is not a zip archive; try again later")
+    record_download(folders, competition_page(folders.id))  # first, so that an archive of ours never exists without it
+    part.path.replace(folders.archive)
     part.record.unlink(missing_ok=True)
-    return where.archive
+    return folders.archive
 
 
-class _Part:
+class _PartialArchive:
     """An incomplete archive, and beside it a record of which archive the bytes belong to."""
 
-    def __init__(self, where: CompetitionPaths):
-        self.path = where.archive_part
-        self.record = where.archive_part_record
+    def __init__(self, folders: CompetitionPaths):
+        self.path = folders.archive_part
+        self.record = folders.archive_part_record
 
     def size(self) -> int:
         return self.path.stat().st_size if self.path.is_file() else 0
@@ -166,7 +166,7 @@ class _Part:
         self.record.unlink(missing_ok=True)
 
 
-def _continue(api: Any, id: str, part: _Part, progress: Progress) -> None:
+def _continue(api: Any, id: str, part: _PartialArchive, progress: Progress) -> None:
     """One attempt: request the missing bytes and append them."""
     import requests
 
@@ -196,7 +196,7 @@ def _continue(api: Any, id: str, part: _Part, progress: Progress) -> None:
         raise
 
 
-def _append(response: Any, part: _Part, done: int, total: int | None, progress: Progress) -> None:
+def _append(response: Any, part: _PartialArchive, done: int, total: int | None, progress: Progress) -> None:
     import requests
 
     progress.tell("downloading", done, total)
@@ -248,12 +248,12 @@ def _unpacked_size(kaggle: Any, id: str) -> int:
     return sum(int(kind.total_size) for kind in kinds or [])
 
 
-def _require_space(part: _Part, missing: int) -> None:
+def _require_space(part: _PartialArchive, missing: int) -> None:
     if shutil.disk_usage(part.path.parent).free < missing:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _disk_full(part: _Part) -> PrerequisiteError:
+def _disk_full(part: _PartialArchive) -> PrerequisiteError:
     missing = ((part.recorded().get("size") or 0) - part.size()) / 1e9
     return PrerequisiteError(
         f"the disk is full: {part.path} lacks {missing:.1f} GB. "

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mlebench.core.errors import PrerequisiteError
-from mlebench.core.retry_after import seconds_of
+from mlebench.core.retry_after import retry_after_seconds
 
 logger = logging.getLogger(__name__)
 
@@ -216,7 +216,7 @@ def _pause(error: Any, failures: int) -> float:
     """Seconds to wait: as long as Kaggle asks, otherwise longer each time, with jitter so that clients spread out."""
     backoff = 2.0**failures * random.uniform(0.5, 1.0)
     requested = error.response.headers.get("Retry-After", "") if error.response is not None else ""
-    return min(max(backoff, seconds_of(requested) or 0.0), LONGEST_WAIT)
+    return min(max(backoff, retry_after_seconds(requested) or 0.0), LONGEST_WAIT)
 
 
 def _text(error: Exception) -> str:

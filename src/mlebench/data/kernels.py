@@ -55,32 +55,32 @@ def download_kernels(competition: Competition, *, sleep: Sleep = time.sleep) -> 
     """Download those on the list that are not here yet; each appears complete or not at all."""
     api = None
     for name in read_kernel_list(competition):
-        where = kernels_dir(competition.id) / name
+        target = kernels_dir(competition.id) / name
         if not _NAME.fullmatch(name):
             yield Kernel(name, BAD_NAME)
-        elif any(_file(where, ending).is_file() for ending in _ENDINGS.values()):
+        elif any(_file(target, ending).is_file() for ending in _ENDINGS.values()):
             yield Kernel(name, PRESENT)
         else:
             api = api or connect(sleep=sleep)
             blob = ask(f"{competition.id}, {name}", partial(_blob, name=name), api=api, sleep=sleep)
-            yield Kernel(name, _store(where, blob))
+            yield Kernel(name, _store(target, blob))
 
 
-def _file(where: Path, ending: str) -> Path:
-    return where.with_name(f"{where.name}{ending}")
+def _file(stem: Path, ending: str) -> Path:
+    return stem.with_name(f"{stem.name}{ending}")
 
 
-def _store(where: Path, blob: Any) -> str:
+def _store(stem: Path, blob: Any) -> str:
     if blob is None:
         return GONE
     ending = _ENDINGS.get((blob.kernel_type or "").lower())
     if ending is None or (blob.language or "").lower() != "python":
         return NOT_PYTHON
     try:
-        where.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(_file(where, ending), blob.source)
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(_file(stem, ending), blob.source)
     except OSError as error:
-        raise PrerequisiteError(f"cannot write to {where.parent}: {reason_of(error)}") from error
+        raise PrerequisiteError(f"cannot write to {stem.parent}: {reason_of(error)}") from error
     return DOWNLOADED
 
 

@@ -37,7 +37,7 @@ LINES = 1_000  # printed in one go
 BYTES = 1 << 17  # parsed in one go
 PART = 1 << 23  # bytes of a list that are worth a process, about 100,000 files
 
-Entry = tuple[str, dict[str, Any]]  # a file's name under the prepared folder; its size, and md5, crc32 or mtime_ns
+FileEntry = tuple[str, dict[str, Any]]  # a file's name under the prepared folder; its size, and md5, crc32 or mtime_ns
 Files = dict[str, dict[str, Any]]  # a few entries
 SIDES = (PUBLIC, PRIVATE)
 PARQUET = ".parquet"
@@ -54,16 +54,16 @@ def write_manifest(
     competition: Competition,
     folder: Path,
     source: DataSource,
-    entries: Iterable[Entry],
+    entries: Iterable[FileEntry],
     description: str = "unknown",
     code: str | None = None,
     progress: Progress = SILENT,
     gold: GoldCost | None = None,
 ) -> Files:
     """Write the manifest of a folder with these files, which come sorted by name; return what it says about tables."""
-    from mlebench.engine.reading import reporting_pieces
+    from mlebench.engine.raw_streams import reporting_pieces
 
-    tally = _Tally(folder)
+    tally = _FileCounter(folder)
     write_whole(folder / MANIFEST_FILES, reporting_pieces(_lines(tally.counted(entries)), progress, "checking"))
     head = Manifest(
         competition=competition.id,
@@ -84,10 +84,10 @@ def write_manifest(
     return tally.tables
 
 
-def rewrite_manifest(prepared: Path, head: Manifest, entries: Iterable[Entry]) -> None:
+def rewrite_manifest(prepared: Path, head: Manifest, entries: Iterable[FileEntry]) -> None:
     """Write a manifest again with more facts about its files; the first schema is converted to the current one."""
     if head.identity is None:
-        tally = _Tally(prepared)
+        tally = _FileCounter(prepared)
         write_whole(prepared / MANIFEST_FILES, _lines(tally.counted(entries)))
         head = head.changed(identity=tally.identity.hexdigest())
     else:
@@ -96,7 +96,7 @@ def rewrite_manifest(prepared: Path, head: Manifest, entries: Iterable[Entry]) -
     write(prepared / MANIFEST, head)
 
 
-class _Tally:
+class _FileCounter:
     """Counts files as they pass by."""
 
     def __init__(self, folder: Path):
@@ -104,7 +104,7 @@ class _Tally:
         self.files = self.bytes = 0
         self.tables: Files = {}
 
-    def counted(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+    def counted(self, entries: Iterable[FileEntry]) -> Iterator[FileEntry]:
         for name, facts in entries:
             self.identity.add(name, facts)
             self.files += 1
@@ -158,7 +158,7 @@ def spans(prepared: Path, most: int) -> list[Span]:
         return [WHOLE]  # reading it will tell what is wrong
 
 
-def recorded_files(prepared: Path, span: Span = WHOLE) -> Iterator[Entry]:
+def recorded_files(prepared: Path, span: Span = WHOLE) -> Iterator[FileEntry]:
     """The list of files, sorted by name; UnreadableListError, perhaps after some, if it cannot be understood."""
     path = prepared / MANIFEST_FILES
     with disk_errors(prepared, prepared):
@@ -184,7 +184,7 @@ def _listed(path: Path, span: Span) -> Iterator[Any]:
         raise UnreadableListError(f"{path}: {error}") from None
 
 
-def _checked(entries: Iterable[Any], path: Path, span: Span) -> Iterator[Entry]:
+def _checked(entries: Iterable[Any], path: Path, span: Span) -> Iterator[FileEntry]:
     """Yield entries; raise unless they are sorted, since only a sorted list can be compared while it is read."""
     before = ""
     for entry in entries:
@@ -215,7 +215,7 @@ def library_versions() -> dict[str, str]:
     return {"python": platform.python_version(), "mlebench": __version__, **libraries}
 
 
-def _lines(entries: Iterable[Entry]) -> Iterator[str]:
+def _lines(entries: Iterable[FileEntry]) -> Iterator[str]:
     """Yield the lines of a list.
 
     Many are printed in two calls and split where no text can be: it takes half the time.
@@ -227,7 +227,7 @@ def _lines(entries: Iterable[Entry]) -> Iterator[str]:
         yield "".join(f"[{key}, {{{fact}}}]\n" for key, fact in zip(keys, facts, strict=True))
 
 
-def files_in(prepared: Path, span: Span = WHOLE) -> Iterator[Entry]:
+def files_in(prepared: Path, span: Span = WHOLE) -> Iterator[FileEntry]:
     """The files below public/ and private/, sorted by name, with size and time; one that cannot be read has a `fault`.
 
     Symbolic links to folders are not followed.
@@ -236,7 +236,7 @@ def files_in(prepared: Path, span: Span = WHOLE) -> Iterator[Entry]:
         yield from _files_below(prepared, side, span)
 
 
-def _files_below(prepared: Path, name: str, span: Span) -> Iterator[Entry]:
+def _files_below(prepared: Path, name: str, span: Span) -> Iterator[FileEntry]:
     """Yield the files below a folder, relative to open folders.
 
     With millions of files, resolving long paths is slow.
@@ -275,7 +275,7 @@ def _files_below(prepared: Path, name: str, span: Span) -> Iterator[Entry]:
 
 
 def merge_join(
-    recorded: Iterator[Entry], actual: Iterator[Entry]
+    recorded: Iterator[FileEntry], actual: Iterator[FileEntry]
 ) -> Iterator[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
     """Yield each name of two sorted lists, with what is recorded and what is on disk; None where a list lacks it."""
     left, right = next(recorded, None), next(actual, None)
@@ -291,9 +291,9 @@ def merge_join(
             right = next(actual, None)
 
 
-def with_checksums(folder: Path, entries: Iterable[Entry], progress: Progress = SILENT) -> Iterator[Entry]:
+def with_checksums(folder: Path, entries: Iterable[FileEntry], progress: Progress = SILENT) -> Iterator[FileEntry]:
     """Add the md5 of tables where it is unknown: those placed unchanged, or by another program."""
-    from mlebench.engine.reading import md5_of, stage_if_large
+    from mlebench.engine.raw_streams import md5_of, stage_if_large
 
     for name, facts in entries:
         if is_table(name) and "md5" not in facts:
@@ -334,7 +334,7 @@ def _content(folder: Path, name: str, facts: dict[str, Any]) -> str:
 
 
 def _table_content(path: Path, facts: dict[str, Any]) -> str:
-    from mlebench.engine.reading import md5_of
+    from mlebench.engine.raw_streams import md5_of
 
     return f"{facts['size']}\tmd5 {facts.get('md5') or md5_of(path)}"
 

@@ -18,35 +18,35 @@ from mlebench.records import write
 logger = logging.getLogger(__name__)
 
 
-def restore_modes(where: CompetitionPaths) -> None:
+def restore_modes(folders: CompetitionPaths) -> None:
     """Make data that an earlier version prepared writable, once; the manifest then says that it was done."""
     try:
-        head = read_head(where.manifest)
+        head = read_head(folders.manifest)
         if head is None or head.writable:
             return
-        lease = acquire(where.lock, wait=False, patience=PATIENCE)
+        lease = acquire(folders.lock, wait=False, patience=PATIENCE)
         if lease is None:  # another process works on this data
             return
         try:
             with lease.renewed():
-                let_owners_write(where.prepared)
-                _note(where)
+                let_owners_write(folders.prepared)
+                _note(folders)
         finally:
             lease.release()
     # Another user's data, a disk that is read-only, a manifest that cannot be read: whoever uses the data says so.
     except (OSError, PrerequisiteError, UnreadableListError) as error:
-        logger.debug("the modes of %s stay as they are: %s", where.prepared, error)
+        logger.debug("the modes of %s stay as they are: %s", folders.prepared, error)
 
 
-def _note(where: CompetitionPaths) -> None:
-    head = read_head(where.manifest)
+def _note(folders: CompetitionPaths) -> None:
+    head = read_head(folders.manifest)
     if head is None:
         return
     head = head.changed(writable=True)
-    if (where.prepared / MANIFEST_FILES).is_file():
-        write(where.manifest, head)
+    if (folders.prepared / MANIFEST_FILES).is_file():
+        write(folders.manifest, head)
     else:  # the first schema had the list of files in the same file
-        rewrite_manifest(where.prepared, head, recorded_files(where.prepared))
+        rewrite_manifest(folders.prepared, head, recorded_files(folders.prepared))
 
 
 def let_owners_write(prepared: Path) -> None:

@@ -19,15 +19,16 @@ from typing import Any
 
 import msgspec
 
+from mlebench.config import FIRST_PROFILE
 from mlebench.core import paths
 from mlebench.core.errors import CompetitionError, PrerequisiteError
 from mlebench.core.files import remove_temporaries
 from mlebench.core.leases import held
 from mlebench.core.os_errors import disk_errors
 from mlebench.data.diagnosis import explain_prepare_failure
-from mlebench.data.gold import measure_gold
+from mlebench.data.gold import measure_gold, write_gold
 from mlebench.data.manifest import (
-    Entry,
+    FileEntry,
     files_in,
     library_versions,
     merge_join,
@@ -38,7 +39,7 @@ from mlebench.data.modes import restore_modes
 from mlebench.data.open_runs import refuse_while_open
 from mlebench.data.sources import (
     LocalSource,
-    Source,
+    RawSource,
     TwinSource,
     choose_raw,
     file_identity,
@@ -78,29 +79,29 @@ class Options:
 
 def prepare(
     competition: Competition,
-    source: Source | None = None,
+    source: RawSource | None = None,
     options: Options = Options(),  # noqa: B008 it is frozen
     watch: Progress = SILENT,
 ) -> bool:
     """Prepare a competition's data; False if it was already prepared."""
     source = source or LocalSource()
-    where = competition.paths
+    folders = competition.paths
     if source.twin and options.overwrite_checksums:
         raise PrerequisiteError("checksums are those of real data: they cannot be overwritten with a twin's")
-    with disk_errors(where.root, where.raw, where.archive):
-        claim_data_dir(where.data_dir, twin=source.twin)
+    with disk_errors(folders.root, folders.raw, folders.archive):
+        claim_data_dir(folders.data_dir, twin=source.twin)
         if _is_ready(competition, source, options):  # works on a read-only disk too
-            _remove_if_possible(where.replaced)
-            restore_modes(where)
+            _remove_if_possible(folders.replaced)
+            restore_modes(folders)
             return False
-        with _locked(where, watch) as require_lock:
-            _restore(where)
+        with _locked(folders, watch) as require_lock:
+            _restore(folders)
             if _is_ready(competition, source, options):  # the process that held the lock has done it
                 return False
             _refuse_to_replace(competition)
-            remove(where.replaced)
+            remove(folders.replaced)
             try:
-                _stage_all(competition, source, options, watch)
+                _fetch_and_stage(competition, source, options, watch)
             except SystemExit as error:  # one competition's code must not end work on the others
                 raise RuntimeError(f"the code of {competition.id} called sys.exit({error.code!r})") from error
             _refuse_to_replace(competition)  # a run may have begun meanwhile
@@ -109,12 +110,13 @@ def prepare(
     return True
 
 
-def _stage_all(competition: Competition, source: Source, options: Options, watch: Progress) -> None:
-    where = competition.paths
+def _fetch_and_stage(competition: Competition, source: RawSource, options: Options, watch: Progress) -> None:
+    """Get raw data, prepare it in the staging folder, write its manifest, and check it against what is published."""
+    folders = competition.paths
     _refuse_foreign_leftovers(competition)
     watch.tell("getting the data")
     if options.force and isinstance(source, TwinSource):
-        source.forget(where)  # its code may have changed
+        source.forget(folders)  # its code may have changed
     raw = source.fetch(competition, watch)
     if fault := missing_beside_archive(competition, raw.parent, raw):
         raise PrerequisiteError(fault)
@@ -122,12 +124,12 @@ def _stage_all(competition: Competition, source: Source, options: Options, watch
     known = check and raw.is_file() and check_archive(competition, raw, watch)
     with explain_prepare_failure(competition, trusted=known or source.twin):
         entries = _stage(competition, source, raw, options, watch)
-    entries = with_checksums(where.staging, entries, watch)
+    entries = with_checksums(folders.staging, entries, watch)
     description = ORIGINAL if options.original_description else OURS
     code = code_hash(competition, twin=source.twin)
     watch.tell("grading gold")
-    gold = measure_gold(competition, where.staging)
-    tables = write_manifest(competition, where.staging, source.describe(raw), entries, description, code, watch, gold)
+    gold = measure_gold(competition, folders.staging)
+    tables = write_manifest(competition, folders.staging, source.describe(raw), entries, description, code, watch, gold)
     if options.overwrite_checksums:
         overwrite(competition, raw, tables)
     if check:
@@ -142,35 +144,35 @@ def _refuse_to_replace(competition: Competition) -> None:
 
 def _publish(competition: Competition, watch: Progress) -> None:
     """Rename staging to prepared, with the planned files alone: what attempts needed or left when killed is removed."""
-    where = competition.paths
+    folders = competition.paths
     named = (competition.answers, competition.gold_submission, competition.sample_submission)
     planned = {
         *PUBLISHED,
-        *(path.relative_to(where.prepared).parts[0] for path in named if path.is_relative_to(where.prepared)),
+        *(path.relative_to(folders.prepared).parts[0] for path in named if path.is_relative_to(folders.prepared)),
     }
-    if where.unpacked.exists():  # renamed first: a half-removed one must not look complete
+    if folders.unpacked.exists():  # renamed first: a half-removed one must not look complete
         watch.tell("tidying up")
-        remove(where.unpacked.rename(where.staging / f"{paths.SCRATCH}{where.unpacked.name}"))
-    for leftover in where.staging.iterdir():
-        if leftover.name not in {*planned, where.attempt.name}:
+        remove(folders.unpacked.rename(folders.staging / f"{paths.SCRATCH}{folders.unpacked.name}"))
+    for leftover in folders.staging.iterdir():
+        if leftover.name not in {*planned, folders.attempt.name}:
             remove(leftover)
-    where.archive_elsewhere_record.unlink(missing_ok=True)
-    remove_temporaries(where.archive_record, where.archive_elsewhere_record, where.raw_staging_record)
-    where.attempt.unlink()
+    folders.archive_elsewhere_record.unlink(missing_ok=True)
+    remove_temporaries(folders.archive_record, folders.archive_elsewhere_record, folders.raw_staging_record)
+    folders.attempt.unlink()
     # Renamed before it is removed: something half removed must not look prepared.
-    if where.prepared.exists():
-        where.prepared.rename(where.replaced)
-    where.staging.rename(where.prepared)
-    _remove_if_possible(where.replaced)
+    if folders.prepared.exists():
+        folders.prepared.rename(folders.replaced)
+    folders.staging.rename(folders.prepared)
+    _remove_if_possible(folders.replaced)
 
 
-def _restore(where: paths.CompetitionPaths) -> None:
+def _restore(folders: paths.CompetitionPaths) -> None:
     """Bring back old data if the process was killed before the new data took its place."""
-    if where.replaced.exists() and not where.prepared.exists():
-        where.replaced.rename(where.prepared)
+    if folders.replaced.exists() and not folders.prepared.exists():
+        folders.replaced.rename(folders.prepared)
 
 
-def _is_ready(competition: Competition, source: Source, options: Options) -> bool:
+def _is_ready(competition: Competition, source: RawSource, options: Options) -> bool:
     if options.force or options.overwrite_checksums or not is_prepared(competition):
         return False
     if isinstance(source, TwinSource):
@@ -181,21 +183,23 @@ def _is_ready(competition: Competition, source: Source, options: Options) -> boo
 
 def _refuse_foreign_leftovers(competition: Competition) -> None:
     """Raise if another program began to prepare this: that is not ours to remove."""
-    where = competition.paths
-    if read_manifest_head(competition) is None and any(not path.is_dir() for path in where.prepared.rglob("*")):
+    folders = competition.paths
+    if read_manifest_head(competition) is None and any(not path.is_dir() for path in folders.prepared.rglob("*")):
         fault = preparation_fault(competition)
         raise PrerequisiteError(
-            f"{where.prepared} was not made by this program{f' and is incomplete: {fault}' if fault else '.'} "
+            f"{folders.prepared} was not made by this program{f' and is incomplete: {fault}' if fault else '.'} "
             f"Move it away, and prepare again"
         )
 
 
-def _stage(competition: Competition, source: Source, raw: Path, options: Options, watch: Progress) -> Iterable[Entry]:
+def _stage(
+    competition: Competition, source: RawSource, raw: Path, options: Options, watch: Progress
+) -> Iterable[FileEntry]:
     """Fill the staging folder, or continue to; returns what is known about each file in it, sorted by name."""
-    where = competition.paths
+    competition_paths = competition.paths
     prepare = competition.prepare_for_engine
     if raw.is_file() and (prepare is None or options.keep_raw):
-        raw = _unpacked(competition, raw, options, watch)
+        raw = _unpack_raw(competition, raw, options, watch)
     attempt = {
         "versions": library_versions(),
         "code": code_hash(competition, twin=source.twin, with_ours=True),  # work by different code is not resumed
@@ -204,50 +208,53 @@ def _stage(competition: Competition, source: Source, raw: Path, options: Options
         else None,  # for real data it does not matter who fetched it
         "raw": file_identity(raw),
     }
-    resumes = _begin_attempt(where, attempt, from_scratch=prepare is None)
+    resumes = _begin_attempt(competition_paths, attempt, from_scratch=prepare is None)
     if resumes:
         logger.info("Continuing with %s", competition.id)
-    folders = where.staging / paths.PUBLIC, where.staging / paths.PRIVATE
+    folders = competition_paths.staging / paths.PUBLIC, competition_paths.staging / paths.PRIVATE
     if prepare:
         from mlebench.kit.outputs import run_prepare
 
-        entries = run_prepare(prepare, raw, *folders, watch, where.unpacked, where.written)
+        entries = run_prepare(prepare, raw, *folders, watch, competition_paths.unpacked, competition_paths.written)
     else:
         competition.prepare_fn(raw=raw, public=folders[0], private=folders[1])
-        entries = files_in(where.staging)
-    remove(where.raw_staging)
+        entries = files_in(competition_paths.staging)
+    remove(competition_paths.raw_staging)
     if resumes:
-        _remove_leftovers(where.staging, entries)
-    described = _write_description(competition, folders[0], options)
+        _remove_leftovers(competition_paths.staging, entries)
+    added = [_write_description(competition, folders[0], options)]
     _check_complete(competition)
-    remaining = (entry for entry in entries if entry[0] != described[0])
-    return merge(remaining, [described], key=itemgetter(0))
+    staged = competition.prepared_in(competition_paths.staging)
+    if competition.profile != FIRST_PROFILE and not staged.gold_submission.exists():
+        added.append(write_gold(staged, competition_paths.staging))
+    names = {name for name, _ in added}
+    return merge((entry for entry in entries if entry[0] not in names), sorted(added), key=itemgetter(0))
 
 
-def _remove_leftovers(staging: Path, entries: Iterable[Entry]) -> None:
+def _remove_leftovers(staging: Path, entries: Iterable[FileEntry]) -> None:
     """Remove what an earlier attempt left and this one did not make."""
     pairs = merge_join(iter(entries), files_in(staging))
     for name in [name for name, made, _ in pairs if made is None]:
         (staging / name).unlink()
 
 
-def _unpacked(competition: Competition, archive: Path, options: Options, watch: Progress) -> Path:
+def _unpack_raw(competition: Competition, archive: Path, options: Options, watch: Progress) -> Path:
     """Return the archive as a folder: as raw/ if it is kept, where it must not replace anything."""
-    where = competition.paths
-    if options.keep_raw and where.raw.is_dir() and any(where.raw.iterdir()):
-        if choose_raw(where.raw, archive) != where.raw:
+    folders = competition.paths
+    if options.keep_raw and folders.raw.is_dir() and any(folders.raw.iterdir()):
+        if choose_raw(folders.raw, archive) != folders.raw:
             raise PrerequisiteError(
-                f"{where.raw} is not what {archive} holds: move it away, or leave it and prepare without --keep-raw"
+                f"{folders.raw} is not what {archive} holds: move it away, or leave it and prepare without --keep-raw"
             )
-        if fault := missing_beside_archive(competition, where.raw, where.root):
+        if fault := missing_beside_archive(competition, folders.raw, folders.root):
             raise PrerequisiteError(fault)
-        return where.raw
-    if options.keep_raw and (where.raw.is_symlink() or where.raw.is_mount()):
+        return folders.raw
+    if options.keep_raw and (folders.raw.is_symlink() or folders.raw.is_mount()):
         raise PrerequisiteError(
-            f"{where.raw} is a link or a mount, not a folder to unpack into: prepare without --keep-raw"
+            f"{folders.raw} is a link or a mount, not a folder to unpack into: prepare without --keep-raw"
         )
-    folder = unpack(archive, where, competition.beside_archive, watch)
-    return folder.rename(where.raw) if options.keep_raw else folder
+    folder = unpack(archive, folders, competition.beside_archive, watch)
+    return folder.rename(folders.raw) if options.keep_raw else folder
 
 
 def _remove_if_possible(leftover: Path) -> None:
@@ -258,25 +265,25 @@ def _remove_if_possible(leftover: Path) -> None:
         logger.warning("%s cannot be removed (%s)", leftover, error.strerror)
 
 
-def _begin_attempt(where: paths.CompetitionPaths, attempt: dict[str, Any], from_scratch: bool) -> bool:
+def _begin_attempt(folders: paths.CompetitionPaths, attempt: dict[str, Any], from_scratch: bool) -> bool:
     """Get the staging folder ready; True if it holds work on the very same data that can be continued."""
     resumes = (
         not from_scratch
-        and where.attempt.is_file()
-        and where.attempt.read_text(encoding="utf-8") == json.dumps(attempt)
+        and folders.attempt.is_file()
+        and folders.attempt.read_text(encoding="utf-8") == json.dumps(attempt)
     )
     if not resumes:
-        where.attempt.unlink(missing_ok=True)  # first: something half removed must not be resumed
-        remove(where.staging)
-    for leftover in where.staging.glob(f"{paths.SCRATCH}*"):
+        folders.attempt.unlink(missing_ok=True)  # first: something half removed must not be resumed
+        remove(folders.staging)
+    for leftover in folders.staging.glob(f"{paths.SCRATCH}*"):
         shutil.rmtree(leftover)
     for side in (paths.PUBLIC, paths.PRIVATE):
-        (where.staging / side).mkdir(parents=True, exist_ok=True)
-    where.attempt.write_text(json.dumps(attempt), encoding="utf-8")
+        (folders.staging / side).mkdir(parents=True, exist_ok=True)
+    folders.attempt.write_text(json.dumps(attempt), encoding="utf-8")
     return resumes
 
 
-def _write_description(competition: Competition, public: Path, options: Options) -> Entry:
+def _write_description(competition: Competition, public: Path, options: Options) -> FileEntry:
     text = competition.description
     if options.original_description:
         from mlebench.data.kaggle import original_description
@@ -292,11 +299,11 @@ def _write_description(competition: Competition, public: Path, options: Options)
 
 
 def _check_complete(competition: Competition) -> None:
-    where = competition.paths
+    folders = competition.paths
     for key in ("answers", "sample_submission"):
         path = getattr(competition, key)
-        if not (staged := paths.moved(path, where.prepared, where.staging)).is_file():
-            name, beside = paths.moved(path, where.prepared, Path()), staged.parent
+        if not (staged := paths.moved(path, folders.prepared, folders.staging)).is_file():
+            name, beside = paths.moved(path, folders.prepared, Path()), staged.parent
             written = [entry.name for entry in islice(sorted(beside.iterdir()), 9)] if beside.is_dir() else []
             raise CompetitionError(
                 f"`dataset.{key}` is {name}, which {paths.PREPARE} did not write; in {name.parent}/ it wrote "
@@ -306,12 +313,12 @@ def _check_complete(competition: Competition) -> None:
 
 
 @contextmanager
-def _locked(where: paths.CompetitionPaths, watch: Progress) -> Iterator[Callable[[], None]]:
-    where.root.mkdir(parents=True, exist_ok=True)
+def _locked(folders: paths.CompetitionPaths, watch: Progress) -> Iterator[Callable[[], None]]:
+    folders.root.mkdir(parents=True, exist_ok=True)
 
     def waiting() -> None:
-        logger.info("Waiting: another process is preparing %s", where.id)
+        logger.info("Waiting: another process is preparing %s", folders.id)
         watch.tell("waiting for another process")
 
-    with held(where.lock, waiting) as require_lock:
+    with held(folders.lock, waiting) as require_lock:
         yield require_lock

@@ -12,7 +12,7 @@ from mlebench.core.paths import CompetitionPaths
 from mlebench.data.kaggle import KaggleSource, preflight, raw_data_present
 from mlebench.data.kaggle_api import connect
 from mlebench.data.pipeline import Options
-from mlebench.data.sources import PathSource, Source, missing_beside_archive
+from mlebench.data.sources import PathSource, RawSource, missing_beside_archive
 from mlebench.data.state import data_dir_fault, preparation_fault
 from mlebench.registry import Competition
 
@@ -20,7 +20,7 @@ ARCHIVES = (".zip", ".7z", ".tar", ".tgz", ".gz", ".bz2", ".xz")
 WRITTEN_ANEW = (".csv", ".tsv", ".json", ".jsonl", ".bson", ".parquet")
 
 
-class Check(NamedTuple):
+class Requirements(NamedTuple):
     """What one competition will need. Sizes are in bytes, on top of what exists; estimates err on the large side."""
 
     id: str
@@ -32,7 +32,7 @@ class Check(NamedTuple):
     advice: str
 
 
-def shared_faults(competitions: Sequence[Competition], source: Source, options: Options) -> dict[str, str]:
+def shared_faults(competitions: Sequence[Competition], source: RawSource, options: Options) -> dict[str, str]:
     """Why competitions cannot be prepared, by id, where the reason is not their own.
 
     It may be the data directory, or Kaggle, for those that need something from there. Each is tried once for all.
@@ -64,11 +64,11 @@ def _write_fault(folder: Path) -> str | None:
         return str(error)
 
 
-def _needs_kaggle(competition: Competition, source: Source, options: Options) -> bool:
+def _needs_kaggle(competition: Competition, source: RawSource, options: Options) -> bool:
     return options.original_description or (isinstance(source, KaggleSource) and not _has_raw_data(competition))
 
 
-def check_all(competitions: Sequence[Competition], source: Source) -> Iterator[Check]:
+def check_all(competitions: Sequence[Competition], source: RawSource) -> Iterator[Requirements]:
     """A row for each; Kaggle is asked only about what is not on disk, and one failed login counts for all."""
     api = None
     why = ""
@@ -87,7 +87,7 @@ def check_all(competitions: Sequence[Competition], source: Source) -> Iterator[C
             with disk_errors(root, root):
                 row = _check(competition, source, api, why)
         except PrerequisiteError as error:
-            row = Check(competition.id, "none", "-", None, None, None, str(error))
+            row = Requirements(competition.id, "none", "-", None, None, None, str(error))
         yield row
 
 
@@ -109,34 +109,34 @@ def _has_raw_data(competition: Competition) -> bool:
         return True
 
 
-def _check(competition: Competition, source: Source, api: object, why: str) -> Check:
+def _check(competition: Competition, source: RawSource, api: object, why: str) -> Requirements:
     if preparation_fault(competition) is None:
-        return Check(competition.id, "prepared", "-", None, None, None, "")
+        return Requirements(competition.id, "prepared", "-", None, None, None, "")
     if fault := data_dir_fault(competition.paths.data_dir, twin=source.twin):
-        return Check(competition.id, "none", "-", None, None, None, fault)
+        return Requirements(competition.id, "none", "-", None, None, None, fault)
     if source.twin:
-        return Check(competition.id, "twin", "-", None, None, None, "")
+        return Requirements(competition.id, "twin", "-", None, None, None, "")
     if isinstance(source, PathSource) or not _missing(competition):
         return _check_local(competition, source)
     if api is None:
-        return Check(competition.id, "none", "unknown", None, None, None, why)
+        return Requirements(competition.id, "none", "unknown", None, None, None, why)
     answer = preflight(competition, api=api)
-    where = competition.paths
-    lacking = missing_beside_archive(competition, where.root, where.raw)
+    folders = competition.paths
+    lacking = missing_beside_archive(competition, folders.root, folders.raw)
     refused = f"accept the rules at {answer.page}" if answer.rules == "not accepted" else answer.reason
     advice = "; ".join(filter(None, [refused, lacking]))
     unpacked = answer.unpacked or answer.size
     disk = None if answer.size is None or unpacked is None else answer.size + unpacked
-    return Check(competition.id, "none", answer.rules, answer.size, disk, disk, advice)
+    return Requirements(competition.id, "none", answer.rules, answer.size, disk, disk, advice)
 
 
-def _check_local(competition: Competition, source: Source) -> Check:
+def _check_local(competition: Competition, source: RawSource) -> Requirements:
     try:
         raw = source.fetch(competition)
         sizes = _sizes(raw)
         inside, unknown = _look_inside(raw, [name for name in sizes if name.endswith(ARCHIVES)])
     except PrerequisiteError as error:
-        return Check(competition.id, "none", "-", None, None, None, str(error))
+        return Requirements(competition.id, "none", "-", None, None, None, str(error))
     # Tables are written again, after spilling once if their order changes; other files are placed. Archives inside a
     # raw folder are unpacked.
     tables = sum(size for name, size in [*sizes.items(), *inside] if name.endswith(WRITTEN_ANEW))
@@ -146,7 +146,7 @@ def _check_local(competition: Competition, source: Source) -> Check:
     at_end = unpacked + (own_tables if linked else sum(sizes.values()))
     kind, lacking = "raw" if raw.is_dir() else "archive", missing_beside_archive(competition, raw.parent, raw)
     advice = "; ".join(filter(None, [lacking, _warning(unknown)]))
-    return Check(competition.id, kind, "-", None, at_end + tables, at_end, advice)
+    return Requirements(competition.id, kind, "-", None, at_end + tables, at_end, advice)
 
 
 def _sizes(raw: Path) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What every process that prepares or grades has loaded; one that only waits does not need it."""
+"""Imports what preparing and grading need, for `core.isolate`: its calls then start with these modules loaded."""
 
 from importlib import import_module
 

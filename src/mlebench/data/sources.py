@@ -26,7 +26,7 @@ from mlebench.registry import Competition, code_name
 from mlebench.scoring import import_fn
 
 
-class Source(Protocol):
+class RawSource(Protocol):
     @property
     def twin(self) -> bool: ...
 
@@ -45,11 +45,11 @@ class LocalSource:
     twin = False
 
     def fetch(self, competition: Competition, progress: Progress = SILENT) -> Path:  # noqa: ARG002
-        where = competition.paths
-        raw = choose_raw(where.raw, where.archive)
+        folders = competition.paths
+        raw = choose_raw(folders.raw, folders.archive)
         if raw is None:
             raise PrerequisiteError(
-                f"there is no raw data of {competition.id}: put Kaggle's archive at {where.archive}, "
+                f"there is no raw data of {competition.id}: put Kaggle's archive at {folders.archive}, "
                 f"or try synthetic data with `{competition.prepare_command} --twin`"
             )
         return raw
@@ -101,29 +101,29 @@ class TwinSource:
             return self._fetch(competition)
 
     def _fetch(self, competition: Competition) -> Path:
-        where = competition.paths
-        claim_data_dir(where.data_dir, twin=True)
-        remove_temporaries(where.twin)
-        if where.raw.is_dir() and self.matches(_read(where.twin)):
-            return where.raw
-        if where.raw.is_dir() and any(where.raw.iterdir()) and not where.twin.exists():
+        folders = competition.paths
+        claim_data_dir(folders.data_dir, twin=True)
+        remove_temporaries(folders.twin)
+        if folders.raw.is_dir() and self.matches(_read(folders.twin)):
+            return folders.raw
+        if folders.raw.is_dir() and any(folders.raw.iterdir()) and not folders.twin.exists():
             raise PrerequisiteError(
-                f"{where.raw} does not hold a twin: move it away, and a twin will be made in its place"
+                f"{folders.raw} does not hold a twin: move it away, and a twin will be made in its place"
             )
-        remove(where.raw_staging)
-        if where.raw.exists():  # renamed first: something half removed must not look complete
-            where.raw.rename(where.raw_staging)
-        where.twin.unlink(missing_ok=True)
-        remove(where.raw_staging)
-        scaled = make_twin(competition, where.raw_staging, seed=self.seed, size=self.size)
-        write_whole(where.twin, json.dumps(asdict(self) | {"scaled": scaled}) + "\n")
-        where.raw_staging.rename(where.raw)
-        return where.raw
+        remove(folders.raw_staging)
+        if folders.raw.exists():  # renamed first: something half removed must not look complete
+            folders.raw.rename(folders.raw_staging)
+        folders.twin.unlink(missing_ok=True)
+        remove(folders.raw_staging)
+        scaled = make_twin(competition, folders.raw_staging, seed=self.seed, size=self.size)
+        write_whole(folders.twin, json.dumps(asdict(self) | {"scaled": scaled}) + "\n")
+        folders.raw_staging.rename(folders.raw)
+        return folders.raw
 
-    def forget(self, where: CompetitionPaths) -> None:
+    def forget(self, folders: CompetitionPaths) -> None:
         """Have a twin made again the next time it is fetched."""
-        if where.twin.exists():
-            write_whole(where.twin, "{}\n")
+        if folders.twin.exists():
+            write_whole(folders.twin, "{}\n")
 
     def matches(self, record: dict[str, Any] | None) -> bool:
         """Whether a record (of a twin, or of a manifest's source) describes this very twin."""
@@ -135,19 +135,19 @@ class TwinSource:
 
 def describe_raw(raw: Path) -> DataSource:
     """Where raw data came from, if recorded; a folder counts as the archive beside it if it holds the same files."""
-    where = CompetitionPaths(raw.parent.parent, raw.parent.name)
-    archive = where.archive if raw == where.raw else raw
-    known = recorded_archive(archive, where.archive_record)
+    folders = CompetitionPaths(raw.parent.parent, raw.parent.name)
+    archive = folders.archive if raw == folders.raw else raw
+    known = recorded_archive(archive, folders.archive_record)
     if known is None or known.kind == "local" or (raw.is_dir() and choose_raw(raw, archive) != raw):
         return DataSource(kind="local")
     return DataSource(kind=known.kind, url=known.url, fetched_at=known.fetched_at, size=known.size, md5=known.md5)
 
 
-def missing_beside_archive(competition: Competition, *places: Path) -> str | None:
+def missing_beside_archive(competition: Competition, *folders: Path) -> str | None:
     """What to do about required files that Kaggle does not have, if one is missing from all of the places."""
     for name, origin in competition.beside_archive.items():
-        if not any((folder / name).is_file() for folder in places):
-            return f"{name} is not in Kaggle's archive: get it from {origin}, and put it unchanged into {places[0]}"
+        if not any((folder / name).is_file() for folder in folders):
+            return f"{name} is not in Kaggle's archive: get it from {origin}, and put it unchanged into {folders[0]}"
     return None
 
 
@@ -169,9 +169,9 @@ def make_twin(competition: Competition, folder: Path, *, seed: int, size: float)
     return raw.scaled
 
 
-def _is_root(where: CompetitionPaths) -> bool:
+def _is_root(folders: CompetitionPaths) -> bool:
     """Whether a folder is a competition's in a data directory, rather than its raw files."""
-    return where.prepared.exists() or where.lock.exists() or where.archive.exists()
+    return folders.prepared.exists() or folders.lock.exists() or folders.archive.exists()
 
 
 def choose_raw(folder: Path | None, archive: Path | None) -> Path | None:
@@ -194,11 +194,11 @@ def _is_whole(folder: Path, archive: Path) -> bool:
     return all((folder / name).is_file() and (folder / name).stat().st_size == tree.size(name) for name in names)
 
 
-def unpack(archive: Path, where: CompetitionPaths, beside: Iterable[str], progress: Progress) -> Path:
+def unpack(archive: Path, folders: CompetitionPaths, beside: Iterable[str], progress: Progress) -> Path:
     """The archive and the files beside it as a folder; resumes an earlier unpacking of the same archive."""
     from mlebench.engine.archives.zip_tree import ZipTree
 
-    tree, folder, record = ZipTree(archive), where.raw_staging, where.raw_staging_record
+    tree, folder, record = ZipTree(archive), folders.raw_staging, folders.raw_staging_record
     identity = json.dumps(file_identity(archive))
     if not (folder.is_dir() and record.is_file() and record.read_text(encoding="utf-8") == identity):
         remove(folder)
@@ -276,18 +276,18 @@ class ArchiveRecord(Record, frozen=True, kw_only=True):
         return self.is_of(path) and self.inode == path.stat().st_ino
 
 
-def record_download(where: CompetitionPaths, url: str) -> None:
+def record_download(folders: CompetitionPaths, url: str) -> None:
     """Record that we downloaded the archive, which does not have its final name yet."""
-    facts = ArchiveRecord.of(where.archive_part, "kaggle", url=url, fetched_at=now())
-    write(where.archive_record, facts.changed(archive=where.archive.name))
+    facts = ArchiveRecord.of(folders.archive_part, "kaggle", url=url, fetched_at=now())
+    write(folders.archive_record, facts.changed(archive=folders.archive.name))
 
 
-def archive_md5(archive: Path, where: CompetitionPaths, progress: Progress = SILENT) -> str:
+def archive_md5(archive: Path, folders: CompetitionPaths, progress: Progress = SILENT) -> str:
     """The md5 of an archive; it is recorded, so the archive is read only once."""
-    from mlebench.engine.reading import md5_of
+    from mlebench.engine.raw_streams import md5_of
 
-    beside = archive.absolute() == where.archive.absolute()
-    path = where.archive_record if beside else where.archive_elsewhere_record
+    beside = archive.absolute() == folders.archive.absolute()
+    path = folders.archive_record if beside else folders.archive_elsewhere_record
     known = recorded_archive(archive, path)
     if known and known.md5 and known.is_of_same_file(archive) and (beside or known.archive == str(archive)):
         return known.md5

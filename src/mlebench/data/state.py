@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from mlebench.config import FIRST_PROFILE
 from mlebench.core import paths
 from mlebench.core.errors import NotPreparedError, PrerequisiteError
 from mlebench.core.files import write_whole
@@ -60,7 +61,9 @@ def _missing(competition: Competition, grading_only: bool) -> str | None:
             return f"{name} directory is empty."
     if not competition.answers.is_file():
         return "Answers file does not exist."
-    if not grading_only and not competition.sample_submission.is_file():
+    # Under v2, grading compares a submission with the public sample first.
+    needs_sample = not grading_only or competition.profile != FIRST_PROFILE
+    if needs_sample and not competition.sample_submission.is_file():
         return "Sample submission file does not exist."
     return None
 
@@ -85,16 +88,20 @@ def command_to_prepare(competition: Competition, *options: str) -> str:
 
 
 def twin_elsewhere(competitions: Sequence[Competition]) -> str:
-    """A sentence saying where twins of all of them are, if `mlebench demo` made some; else empty."""
+    """A sentence saying where twins of all of them are, or how to make one; empty if this data is twins."""
     twins = paths.default_data_dir(twin=True)
-    if twins == competitions[0].paths.data_dir or not holds_twins(twins):
+    if holds_twins(competitions[0].paths.data_dir):
         return ""
     are_twins = (
         paths.CompetitionPaths(twins, competition.id, competition.profile).manifest.is_file()
         for competition in competitions
     )
     subject = "A twin of it is" if len(competitions) == 1 else "Twins of them are"
-    return f" {subject} in {twins}: `--data-dir {shlex.quote(str(twins))}`." if all(are_twins) else ""
+    if holds_twins(twins) and all(are_twins):
+        return f" {subject} in {twins}: `--data-dir {shlex.quote(str(twins))}`."
+    if len(competitions) > 1 or not (competitions[0].folder / paths.TWIN).is_file():
+        return ""
+    return f" Without Kaggle's data, try a twin: `{competitions[0].prepare_command} --twin`."
 
 
 def read_manifest_head(competition: Competition) -> Manifest | None:

@@ -26,7 +26,7 @@ from mlebench.core.paths import MANIFEST, MANIFEST_FILES, moved
 from mlebench.data.manifest import (
     PARQUET,
     SIDES,
-    Entry,
+    FileEntry,
     Files,
     Span,
     UnreadableListError,
@@ -93,9 +93,9 @@ def check_sample_score(competition: Competition, progress: Progress = SILENT) ->
     from mlebench.engine.frames import read_frame
 
     expected = competition.sample_score
-    where = competition.paths
+    folders = competition.paths
     answers, sample = (
-        moved(path, where.prepared, where.staging) for path in (competition.answers, competition.sample_submission)
+        moved(path, folders.prepared, folders.staging) for path in (competition.answers, competition.sample_submission)
     )
     if expected is None or {answers.suffix, sample.suffix} != {".csv"}:
         return
@@ -142,7 +142,7 @@ def prepared_checksums(tables: Files) -> dict[str, dict[str, str]]:
     return sums
 
 
-class Figures(NamedTuple):
+class PublishedHashes(NamedTuple):
     """What is published about a file: its md5 and, for parquet, a hash of its content."""
 
     md5: str
@@ -165,17 +165,17 @@ def published(competition: Competition) -> dict[str, Any]:
     )
 
 
-def published_files(competition: Competition) -> dict[str, Figures]:
+def published_files(competition: Competition) -> dict[str, PublishedHashes]:
     sums = published(competition)
     contents = sums.get("content", {})
     return {
-        f"{side}/{name}": Figures(md5, contents.get(side, {}).get(name))
+        f"{side}/{name}": PublishedHashes(md5, contents.get(side, {}).get(name))
         for side in SIDES
         for name, md5 in sorted(sums.get(side, {}).items())
     }
 
 
-def _published_fault(path: Path, figures: Figures, md5: str | None) -> str | None:
+def _published_fault(path: Path, figures: PublishedHashes, md5: str | None) -> str | None:
     if md5 == figures.md5:
         return None
     if md5 is None:
@@ -200,7 +200,7 @@ def _content_hash(path: Path) -> str:
 
 
 def _md5(path: Path) -> str:
-    from mlebench.engine.reading import md5_of
+    from mlebench.engine.raw_streams import md5_of
 
     return md5_of(path)
 
@@ -213,7 +213,7 @@ def _crc32(path: Path) -> int:
     return value
 
 
-class Difference(NamedTuple):
+class FileDifference(NamedTuple):
     """A file that is not what it should be."""
 
     file: str
@@ -222,29 +222,29 @@ class Difference(NamedTuple):
 
 def verify(
     competition: Competition, *, deep: bool = False, adopt: bool = False, processes: int = 1
-) -> list[Difference]:
+) -> list[FileDifference]:
     """Compare prepared files with the manifest and the published checksums; `deep` reads them all, and the archive.
 
     `adopt` accepts files as they are if nothing is known to compare them with. Another program's data has no manifest;
     `adopt` gives it one, unless something differs. With very many files, up to `processes` share the work; a script
     that asks for several needs `if __name__ == "__main__":`.
     """
-    where = competition.paths
+    folders = competition.paths
     if adopt:
         refuse_while_open(competition, "--adopt")
-    with disk_errors(where.root, where.root):
-        restore_modes(where)
-        head = read_head(where.manifest)
+    with disk_errors(folders.root, folders.root):
+        restore_modes(folders)
+        head = read_head(folders.manifest)
         if head is None:
             require_prepared(competition)
-        twin = holds_twins(where.data_dir) or (head is not None and head.source.kind == "twin")
+        twin = holds_twins(folders.data_dir) or (head is not None and head.source.kind == "twin")
         comparison, faults = _compare_all(competition, head, processes, twin=twin, deep=deep, adopt=adopt)
-        differences: list[Difference] = []
+        differences: list[FileDifference] = []
         if not comparison.on_record and not adopt:
-            state = "cannot be read" if where.manifest.exists() else "is missing: the data was prepared elsewhere"
-            differences.append(Difference(MANIFEST, f"{state}; --adopt accepts it"))
+            state = "cannot be read" if folders.manifest.exists() else "is missing: the data was prepared elsewhere"
+            differences.append(FileDifference(MANIFEST, f"{state}; --adopt accepts it"))
         if deep and (fault := _archive_fault(competition, twin)):
-            differences.append(Difference(where.archive.name, fault))
+            differences.append(FileDifference(folders.archive.name, fault))
         differences += faults
         if differences or comparison.learned:
             _require_unchanged(competition, head)
@@ -256,41 +256,41 @@ def verify(
         except OSError as error:  # the verdict is valid anyway
             fault = f"cannot be written ({error.strerror}): nothing was recorded"
             if adopt:
-                differences.append(Difference(MANIFEST, fault))
+                differences.append(FileDifference(MANIFEST, fault))
             else:
-                logger.warning("%s %s", where.manifest, fault)
+                logger.warning("%s %s", folders.manifest, fault)
     return differences
 
 
 def _compare_all(
-    competition: Competition, head: Manifest | None, processes: int, **how: bool
-) -> tuple["_Comparison", list[Difference]]:
+    competition: Competition, head: Manifest | None, processes: int, **options: bool
+) -> tuple["_Comparison", list[FileDifference]]:
     """What differs from the list of files or, if that is unreadable, from the published checksums."""
     if head is not None:
-        comparison = _Comparison(competition, on_record=True, **how)
+        comparison = _Comparison(competition, on_record=True, **options)
         try:
             return comparison, comparison.differences(processes)
         except UnreadableListError:
             pass
-    comparison = _Comparison(competition, on_record=False, **how)
+    comparison = _Comparison(competition, on_record=False, **options)
     return comparison, comparison.differences()
 
 
 def _record(competition: Competition, head: Manifest | None, comparison: "_Comparison") -> None:
     """Write the manifest, unless another process is preparing or recording the same data."""
-    where = competition.paths
-    lease = acquire(where.lock, wait=False, patience=PATIENCE)
+    folders = competition.paths
+    lease = acquire(folders.lock, wait=False, patience=PATIENCE)
     if lease is None:
         raise OSError(errno.EBUSY, "another process is working on this data")
     try:
         with lease.renewed():
             _require_unchanged(competition, head)
-            remove_temporaries(where.prepared / MANIFEST, where.prepared / MANIFEST_FILES)
+            remove_temporaries(folders.prepared / MANIFEST, folders.prepared / MANIFEST_FILES)
             if head and comparison.on_record:
-                rewrite_manifest(where.prepared, head, comparison.entries())
+                rewrite_manifest(folders.prepared, head, comparison.entries())
             else:
-                let_owners_write(where.prepared)
-                write_manifest(competition, where.prepared, DataSource(kind="unknown"), comparison.entries())
+                let_owners_write(folders.prepared)
+                write_manifest(competition, folders.prepared, DataSource(kind="unknown"), comparison.entries())
     finally:
         lease.release()
 
@@ -334,14 +334,14 @@ class _Comparison:
         self.learned: Files = {}  # files whose recorded facts should change
         self._digest = lru_cache(maxsize=1)(lambda name: _md5(self._prepared / name))
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[FileEntry]:
         """The list of files as it should be."""
         before = recorded_files(self._prepared) if self.on_record else files_in(self._prepared)
         return ((name, self.learned.get(name, facts)) for name, facts in before)
 
-    def differences(self, processes: int = 1) -> list[Difference]:
+    def differences(self, processes: int = 1) -> list[FileDifference]:
         unseen = dict(self._published)
-        differences: list[Difference] = []
+        differences: list[FileDifference] = []
         for name, recorded, actual in self._pairs(processes):
             differences += self._differences(name, recorded, actual, unseen.pop(name, None))
         for name, figures in unseen.items():
@@ -360,16 +360,16 @@ class _Comparison:
         return pairs if self._deep else suspects(pairs, always_check)
 
     def _differences(
-        self, name: str, recorded: dict[str, Any] | None, actual: dict[str, Any] | None, figures: Figures | None
-    ) -> list[Difference]:
+        self, name: str, recorded: dict[str, Any] | None, actual: dict[str, Any] | None, figures: PublishedHashes | None
+    ) -> list[FileDifference]:
         try:
             faults = list(self._faults(name, recorded, actual, figures))
         except OSError as error:
             faults = [f"cannot be read ({error.strerror})"]
-        return [Difference(name, fault) for fault in faults]
+        return [FileDifference(name, fault) for fault in faults]
 
     def _faults(
-        self, name: str, recorded: dict[str, Any] | None, actual: dict[str, Any] | None, figures: Figures | None
+        self, name: str, recorded: dict[str, Any] | None, actual: dict[str, Any] | None, figures: PublishedHashes | None
     ) -> Iterator[str]:
         if actual is None and recorded is not None:
             yield "is missing"
@@ -384,7 +384,9 @@ class _Comparison:
                 fault = self._compare(name, recorded, actual or {}, is_right)
             yield from (fault for fault in (fault, unpublished) if fault)
 
-    def _compare_with_published(self, name: str, figures: Figures, exists: bool) -> tuple[bool | None, str | None]:
+    def _compare_with_published(
+        self, name: str, figures: PublishedHashes, exists: bool
+    ) -> tuple[bool | None, str | None]:
         """Whether the file is proven to be right or wrong, and what is wrong with it; a parquet file may be neither."""
         md5 = self._digest(name) if exists else None
         fault = _published_fault(self._prepared / name, figures, md5)
@@ -481,8 +483,8 @@ def code_hash(competition: Competition, *, twin: bool, with_ours: bool = False) 
 
 def changes(competition: Competition) -> list[str]:
     """What would be different if our data were prepared now, each in a few words."""
-    where = competition.paths
-    with disk_errors(where.root, where.root):
+    folders = competition.paths
+    with disk_errors(folders.root, folders.root):
         head = read_manifest_head(competition)
         if head is None:
             return []
@@ -503,9 +505,9 @@ def command_to_prepare_again(competition: Competition) -> str:
     return command_to_prepare(competition, "--force", *(_options_used(competition.paths, head) if head else ()))
 
 
-def _options_used(where: paths.CompetitionPaths, head: Manifest) -> list[str]:
+def _options_used(folders: paths.CompetitionPaths, head: Manifest) -> list[str]:
     again = ["--description original"] if head.description == ORIGINAL else []
-    if head.source.kind == "local" and not (where.raw.is_dir() or where.archive.is_file()):
+    if head.source.kind == "local" and not (folders.raw.is_dir() or folders.archive.is_file()):
         again.append("--from PATH_OF_RAW_DATA")  # it lies elsewhere, and may have moved
     if head.source.kind == "twin":
         usual = {"seed": 0, "size": 1.0}

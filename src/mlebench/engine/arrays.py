@@ -8,7 +8,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.lib import format as npy
 
-from mlebench.engine.texts import Pieces
+from mlebench.engine.byte_chunks import ByteChunks
 
 LARGE_BYTES = 32 << 20  # files of at least this size stay on disk
 BLOCK_BYTES = 16 << 20  # gathered at a time
@@ -24,7 +24,7 @@ def map_array(path: Path) -> np.ndarray:
     return np.load(path, mmap_mode="r")
 
 
-def npy_pieces(array: np.ndarray, rows: np.ndarray | None = None) -> Pieces:
+def npy_pieces(array: np.ndarray, rows: np.ndarray | None = None) -> ByteChunks:
     """The bytes that numpy's `save` gives for an array, or for these rows of it in this order."""
     if array.dtype.hasobject:
         raise ValueError("an array of objects cannot be written")
@@ -46,7 +46,7 @@ def npy_pieces(array: np.ndarray, rows: np.ndarray | None = None) -> Pieces:
             block = slice(start, start + block_rows)
             yield array[block if rows is None else rows[block]].tobytes()
 
-    return Pieces(make, len(header) + count * row_bytes)
+    return ByteChunks(make, len(header) + count * row_bytes)
 
 
 def _header(kind: np.dtype, shape: tuple[int, ...], by_column: bool) -> bytes:

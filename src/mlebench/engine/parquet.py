@@ -19,8 +19,8 @@ from mlebench.engine.csv.cells import pc
 from mlebench.engine.csv.printing import bytes_of
 from mlebench.engine.frames import values_of
 from mlebench.engine.progress import SILENT, SILENT_STAGE, Part, Progress, Stage
-from mlebench.engine.reading import WATCHED_BYTES
-from mlebench.engine.tables import Column, Computed, Stored, Table, Target, Writable
+from mlebench.engine.raw_streams import WATCHED_BYTES
+from mlebench.engine.tables import Column, ComputedColumn, StoredColumn, Table, TableOutput, Writable
 
 GROUP_ROWS = 1 << 20  # rows that are read and written at a time
 HASHED_ROWS = 1 << 16
@@ -63,7 +63,7 @@ class ParquetSource:
             return SILENT_STAGE.part(0, self.rows)
         metadata = pq.read_metadata(self._path)
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-        columns = [group.column(place) for group in groups for place in range(group.num_columns)]
+        columns = [group.column(index) for group in groups for index in range(group.num_columns)]
         # A record has a column for each of its fields.
         own = [column for column in columns if column.path_in_schema.partition(".")[0] == name]
         size = sum(column.total_compressed_size for column in own)
@@ -75,10 +75,10 @@ class ParquetSource:
         with pq.ParquetFile(self._path, **_IN_PAGES) as file:
             groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
             known = [
-                group.column(place).statistics
+                group.column(index).statistics
                 for group in groups
-                for place in range(group.num_columns)
-                if group.column(place).path_in_schema == name
+                for index in range(group.num_columns)
+                if group.column(index).path_in_schema == name
             ]
             if len(known) == len(groups) and all(facts is not None and facts.has_null_count for facts in known):
                 return any(facts.null_count for facts in known)
@@ -102,7 +102,7 @@ class ParquetSource:
                 start = end
                 report.advance(group.num_rows)
 
-    def write(self, targets: Sequence[Target], scratch: Path, stage: Stage) -> None:  # noqa: ARG002
+    def write(self, targets: Sequence[TableOutput], scratch: Path, stage: Stage) -> None:  # noqa: ARG002
         work = sum(self.rows + len(target.table) for target in targets)
         report = stage.part(self.size, work)
         for target in targets:
@@ -116,7 +116,7 @@ class ParquetSource:
     def _pieces(self, table: Table, report: Part) -> Iterator[pa.Table]:
         """A table's rows; in file order they are streamed in batches."""
         added = {name: _added(column, len(table)) for name, column in table.definitions.items()}
-        stored = [column.name for column in table.definitions.values() if isinstance(column, Stored)]
+        stored = [column.name for column in table.definitions.values() if isinstance(column, StoredColumn)]
         if self.rows and (table.rows is None or _are_ascending(table.rows)):
             groups = self.groups(stored, table.rows, report)
         else:
@@ -157,13 +157,13 @@ def _write(pieces: Iterator[pa.Table], stream: Writable) -> None:
 
 def _added(column: Column, rows: int) -> Any:
     """A column that the file does not have, as a whole, so that it has one type."""
-    if isinstance(column, Stored):
+    if isinstance(column, StoredColumn):
         return None
-    return pa.array(column.values if isinstance(column, Computed) else [column.value] * rows, from_pandas=True)
+    return pa.array(column.values if isinstance(column, ComputedColumn) else [column.value] * rows, from_pandas=True)
 
 
 def _column(column: Column, group: Any, added: Any, places: np.ndarray) -> Any:
-    return group.column(column.name) if isinstance(column, Stored) else added.take(pa.array(places))
+    return group.column(column.name) if isinstance(column, StoredColumn) else added.take(pa.array(places))
 
 
 def _are_ascending(rows: np.ndarray) -> bool:
@@ -173,7 +173,7 @@ def _are_ascending(rows: np.ndarray) -> bool:
 def content_hash(source: Path | BinaryIO, stage: Stage = SILENT_STAGE) -> str:
     """A hash of the names, kinds and values of all columns, however they are encoded; the stage is the file."""
     with pq.ParquetFile(source, **_IN_PAGES) as file:
-        content = _Content()
+        content = _ContentHashes()
         part = stage.part(stage.total or 0, file.metadata.num_rows)
         for group in file.iter_batches(HASHED_ROWS):
             for name, column in zip(group.schema.names, group.columns, strict=True):
@@ -190,7 +190,7 @@ def content_hash(source: Path | BinaryIO, stage: Stage = SILENT_STAGE) -> str:
     return hashlib.md5(json.dumps(summary).encode(), usedforsecurity=False).hexdigest()
 
 
-class _Content:
+class _ContentHashes:
     """Hashes of the plain values that columns fall into, such as the lengths of texts and their letters."""
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ class Stage:
         self._progress = progress
         self._name = name
         self.total = total
-        self._done = self._told = 0
+        self._done = self._reported = 0
         self._lock = Lock()
         progress.tell(name, 0, total)
 
@@ -41,17 +41,17 @@ class Stage:
         with self._lock:
             self._set(self._done + size)
 
-    def reach(self, place: int) -> None:
+    def reach(self, position: int) -> None:
         """Report that `place` bytes are done; progress never moves backwards."""
         with self._lock:
-            self._set(place)
+            self._set(position)
 
     def _set(self, done: int) -> None:
         if self.total is not None:  # which may be an estimate
             done = min(done, self.total)
         self._done = max(self._done, done)
-        if self._done - self._told >= TOLD_BYTES or (self._done == self.total and self._done > self._told):
-            self._told = self._done
+        if self._done - self._reported >= TOLD_BYTES or (self._done == self.total and self._done > self._reported):
+            self._reported = self._done
             self._progress.tell(self._name, self._done, self.total)
 
     def finish(self) -> None:
@@ -72,7 +72,7 @@ class Part:
         self._size = size
         self._work = work
         self._done = 0.0
-        self._told = 0
+        self._reported = 0
 
     def advance(self, work: float) -> None:
         self._done = min(self._work, self._done + work)
@@ -81,9 +81,9 @@ class Part:
     def finish(self) -> None:
         self._reach(self._size)
 
-    def _reach(self, told: int) -> None:
-        self._stage.advance(told - self._told)
-        self._told = told
+    def _reach(self, reported: int) -> None:
+        self._stage.advance(reported - self._reported)
+        self._reported = reported
 
 
 SILENT = Progress()

@@ -28,7 +28,7 @@ class PlacedLines(NamedTuple):
     """What a table gets from one block, row by row, and where these rows go in the table."""
 
     lines: pa.Array
-    places: np.ndarray
+    positions: np.ndarray
 
 
 class RowChoice:
@@ -42,16 +42,16 @@ class RowChoice:
             raise IndexError(f"there is no row {rows.max()} in a file of {starts[-1]}")
         self.ascending = rows is None or bool((np.diff(rows) > 0).all())
         self.in_block_order = self.ascending or self._keeps_blocks_in_order()
-        self._places = None if self.ascending else _places(rows, int(self._starts[-1]))
+        self._positions = None if self.ascending else _positions_of_rows(rows, int(self._starts[-1]))
 
     def of_block(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Rows, counted within the block, and their places in the table; in the order of these places."""
         start, end = self._starts[number : number + 2]
-        if self._places is not None:
-            places = self._places[start:end]
-            rows = np.flatnonzero(places >= 0)
-            rows = rows[np.argsort(places[rows])]
-            return rows, places[rows]
+        if self._positions is not None:
+            positions = self._positions[start:end]
+            rows = np.flatnonzero(positions >= 0)
+            rows = rows[np.argsort(positions[rows])]
+            return rows, positions[rows]
         if self._rows is None:
             return np.arange(end - start), np.arange(start, end)
         first, last = np.searchsorted(self._rows, [start, end])
@@ -62,8 +62,8 @@ class RowChoice:
 
     def _keeps_blocks_in_order(self) -> bool:
         rows = np.empty(0) if self._rows is None else self._rows
-        for some in (rows[:4096], rows):  # in a permutation the first rows are enough
-            if (np.diff(np.searchsorted(self._starts, some, side="right")) < 0).any():
+        for sample in (rows[:4096], rows):  # in a permutation the first rows are enough
+            if (np.diff(np.searchsorted(self._starts, sample, side="right")) < 0).any():
                 return False
         return True
 
@@ -79,7 +79,7 @@ def row_writer(
 class DirectWriter:
     """Writer for rows already in output order."""
 
-    left = 0.0  # nothing is left to do once the last row has arrived
+    remaining_work = 0.0  # nothing is left to do once the last row has arrived
 
     def __init__(self, stream: Writable):
         self._stream = stream
@@ -98,18 +98,18 @@ class BucketWriter:
         self._stream = stream
         bucket_rows = max(1, int(BUCKET_BYTES / max(row_bytes, 1)), -(-rows // MOST_BUCKETS))
         self._starts = np.arange(0, rows, bucket_rows)
-        self.left = ORDERING * rows * row_bytes  # work left once the last row has arrived, in bytes read
+        self.remaining_work = ORDERING * rows * row_bytes  # work left once the last row has arrived, in bytes read
         self._files = [stack.enter_context(TemporaryFile(dir=scratch)) for _ in self._starts]  # noqa: SIM115
-        self._places: list[list[np.ndarray]] = [[] for _ in self._starts]
+        self._positions: list[list[np.ndarray]] = [[] for _ in self._starts]
         self._lengths: list[list[np.ndarray]] = [[] for _ in self._starts]
 
     def add(self, part: PlacedLines) -> None:
-        places, offsets = part.places, offsets_of(part.lines)
+        positions, offsets = part.positions, offsets_of(part.lines)
         content = memoryview(part.lines.buffers()[2])
-        for bucket, (first, last) in enumerate(pairwise([*np.searchsorted(places, self._starts), len(places)])):
+        for bucket, (first, last) in enumerate(pairwise([*np.searchsorted(positions, self._starts), len(positions)])):
             if first < last:
                 self._files[bucket].write(content[offsets[first] : offsets[last]])
-                self._places[bucket].append(places[first:last].astype(np.int32))
+                self._positions[bucket].append(positions[first:last].astype(np.int32))
                 self._lengths[bucket].append(np.diff(offsets[first : last + 1]).astype(np.int32))
 
     def finish(self, advance: Callable[[float], None]) -> None:
@@ -121,18 +121,18 @@ class BucketWriter:
                 if bucket + 1 < len(self._files):
                     waiting = pool.submit(self._ordered, bucket + 1)
                 self._stream.write(bytes_of(ready))
-                advance(self.left / len(self._files))
+                advance(self.remaining_work / len(self._files))
 
     def _ordered(self, bucket: int) -> pa.Array:
         file = self._files[bucket]
         file.seek(0)
         content = file.read()
         file.truncate(0)
-        places, lengths = np.concatenate(self._places[bucket]), np.concatenate(self._lengths[bucket])
-        self._places[bucket], self._lengths[bucket] = [], []
+        positions, lengths = np.concatenate(self._positions[bucket]), np.concatenate(self._lengths[bucket])
+        self._positions[bucket], self._lengths[bucket] = [], []
         lines = binary_array(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), content)
-        order = np.empty(len(places), dtype=np.int64)
-        order[places - self._starts[bucket]] = np.arange(len(places))
+        order = np.empty(len(positions), dtype=np.int64)
+        order[positions - self._starts[bucket]] = np.arange(len(positions))
         return lines.take(pa.array(order))
 
 
@@ -142,9 +142,9 @@ def binary_array(offsets: np.ndarray, content: bytes) -> pa.Array:
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
 
 
-def _places(rows: np.ndarray | None, count: int) -> np.ndarray:
+def _positions_of_rows(rows: np.ndarray | None, count: int) -> np.ndarray:
     """For each row of the file its place in the table, or -1."""
-    places = np.full(count, -1, dtype=np.int32 if count < 1 << 31 else np.int64)
+    positions = np.full(count, -1, dtype=np.int32 if count < 1 << 31 else np.int64)
     if rows is not None:
-        places[rows] = np.arange(len(rows), dtype=places.dtype)
-    return places
+        positions[rows] = np.arange(len(rows), dtype=positions.dtype)
+    return positions

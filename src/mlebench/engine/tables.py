@@ -19,10 +19,10 @@ from mlebench.core.authors import checked
 from mlebench.core.errors import CompetitionError, RawDataError
 from mlebench.core.suggestions import did_you_mean
 from mlebench.engine.csv.cells import pc
-from mlebench.engine.csv.printing import Style, bytes_of, header_line, join_cells, print_cells
+from mlebench.engine.csv.printing import CsvStyle, bytes_of, header_line, join_cells, print_cells
 from mlebench.engine.frames import as_values, make_frame, values_of
 from mlebench.engine.progress import Stage
-from mlebench.engine.reading import data_errors
+from mlebench.engine.raw_streams import data_errors
 
 # Files of at least this size are read and written block by block; below it, pandas is just as fast.
 STREAM_BYTES = 32 << 20
@@ -31,27 +31,27 @@ PRINTED_ROWS = 1 << 14  # at a time
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredColumn:
     """A column as the source has it."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Constant:
+class ConstantColumn:
     """A column with one value in every row."""
 
     value: Any
 
 
 @dataclass(frozen=True, eq=False)
-class Computed:
+class ComputedColumn:
     """A column with its own value in every row of the table that holds it."""
 
     values: np.ndarray
 
 
-Column = Stored | Constant | Computed
+Column = StoredColumn | ConstantColumn | ComputedColumn
 
 
 class Writable(Protocol):
@@ -71,7 +71,7 @@ class Format(Protocol):
         ...
 
 
-class Target(NamedTuple):
+class TableOutput(NamedTuple):
     """A table, and how and where it is written."""
 
     table: "Table"
@@ -79,7 +79,7 @@ class Target(NamedTuple):
     stream: Writable
 
 
-def write_from_memory(targets: Sequence[Target], size: int, stage: Stage) -> None:
+def write_from_memory(targets: Sequence[TableOutput], size: int, stage: Stage) -> None:
     """Write tables that are `size` bytes of a stage together."""
     part = stage.part(size, sum(len(table) for table, _, _ in targets))
     for table, format, stream in targets:
@@ -87,7 +87,7 @@ def write_from_memory(targets: Sequence[Target], size: int, stage: Stage) -> Non
     part.finish()
 
 
-class Source(Protocol):
+class TableSource(Protocol):
     """Where rows come from."""
 
     label: str | None  # the raw file, for error messages
@@ -101,7 +101,7 @@ class Source(Protocol):
 
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray: ...
 
-    def write(self, targets: Sequence[Target], scratch: Path, stage: Stage) -> None:
+    def write(self, targets: Sequence[TableOutput], scratch: Path, stage: Stage) -> None:
         """Write tables of its rows in the best way available (the bytes are the same) and report how much was read."""
         ...
 
@@ -130,7 +130,7 @@ class ColumnSource:
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
         return self._columns[name] if rows is None else self._columns[name][rows]
 
-    def write(self, targets: Sequence[Target], scratch: Path, stage: Stage) -> None:  # noqa: ARG002
+    def write(self, targets: Sequence[TableOutput], scratch: Path, stage: Stage) -> None:  # noqa: ARG002
         write_from_memory(targets, self.size, stage)
 
     def forget(self) -> None:
@@ -140,14 +140,14 @@ class ColumnSource:
 class Table:
     """Rows and columns of a source, with columns added to it. Every method returns a new table."""
 
-    def __init__(self, source: Source, rows: np.ndarray | None, columns: dict[str, Column]):
+    def __init__(self, source: TableSource, rows: np.ndarray | None, columns: dict[str, Column]):
         self.source = source
         self.rows = rows  # row numbers into the source; None: all of them, in the source's order
         self._columns = columns
 
     @classmethod
-    def from_source(cls, source: Source) -> "Table":
-        return cls(source, None, {name: Stored(name) for name in source.columns})
+    def from_source(cls, source: TableSource) -> "Table":
+        return cls(source, None, {name: StoredColumn(name) for name in source.columns})
 
     @classmethod
     @checked
@@ -174,7 +174,7 @@ class Table:
         first = tables[0]
         if different := next((table for table in tables if set(table.columns) != set(first.columns)), None):
             raise RawDataError(f"only tables with the same columns can be concatenated, not {first} and {different}")
-        stored = all(isinstance(column, Stored) for column in first.definitions.values())
+        stored = all(isinstance(column, StoredColumn) for column in first.definitions.values())
         if stored and all(t.source is first.source and t.definitions == first.definitions for t in tables):
             rows = [np.arange(len(table)) if table.rows is None else table.rows for table in tables]
             return cls(first.source, np.concatenate(rows), dict(first.definitions))
@@ -196,9 +196,9 @@ class Table:
     def __getitem__(self, name: str) -> np.ndarray:
         """The values of a column: numbers, or objects where it holds text; empty cells are NaN."""
         column = self._column(name)
-        if isinstance(column, Computed):
+        if isinstance(column, ComputedColumn):
             return column.values
-        if isinstance(column, Constant):
+        if isinstance(column, ConstantColumn):
             return as_values([column.value] * len(self))
         with data_errors(self.source.label, IndexError):  # missing rows are the caller's fault
             return self.source.values(column.name, self.rows)
@@ -217,11 +217,11 @@ class Table:
             raise RawDataError(f"row {max(rows.max(), -rows.min())} is taken from a table of {len(self)} rows")
         if len(rows) and rows.min() < 0:  # counted from the end
             rows = np.arange(len(self))[rows]
-        kept = {
-            name: Computed(column.values[rows]) if isinstance(column, Computed) else column
+        columns = {
+            name: ComputedColumn(column.values[rows]) if isinstance(column, ComputedColumn) else column
             for name, column in self._columns.items()
         }
-        return Table(self.source, rows if self.rows is None else self.rows[rows], kept)
+        return Table(self.source, rows if self.rows is None else self.rows[rows], columns)
 
     @checked
     def where(self, mask: np.ndarray) -> "Table":
@@ -302,7 +302,7 @@ class Table:
         advance: Callable[[float], None] = lambda _: None,
     ) -> None:
         """The bytes that pandas' `to_csv` gives, some rows at a time."""
-        style = Style(quoting == "nonnumeric", float_format, sep)
+        style = CsvStyle(quoting == "nonnumeric", float_format, sep)
         stream.write(header_line(self.columns, style))
         columns = [self[name] for name in self.columns]
         for start in range(0, len(self), PRINTED_ROWS):
@@ -320,23 +320,23 @@ class Table:
         return int(taken.sum()) == len(self.rows)
 
     def _keys(self, names: Sequence[str]) -> pd.DataFrame:
-        return make_frame({str(place): self[name] for place, name in enumerate(names)})
+        return make_frame({str(index): self[name] for index, name in enumerate(names)})
 
     def _column(self, name: str) -> Column:
         try:
             return self._columns[name]
         except KeyError:
-            is_file = self.definitions == {name: Stored(name) for name in self.source.columns}
+            is_file = self.definitions == {name: StoredColumn(name) for name in self.source.columns}
             table = self.source.label if self.source.label and is_file else "the table"
             raise RawDataError(f"{table} has no column {name!r}; {did_you_mean(str(name), self.columns)}") from None
 
     def _define(self, name: str, value: Any) -> Column:
         if not isinstance(value, list | tuple | np.ndarray | pd.Series):
-            return Constant(value)
+            return ConstantColumn(value)
         values = as_values(value)
         if len(values) != len(self):
             raise RawDataError(f"column {name!r} has {len(values)} values for {len(self)} rows")
-        return Computed(values)
+        return ComputedColumn(values)
 
 
 @dataclass(frozen=True)

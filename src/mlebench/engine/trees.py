@@ -30,7 +30,7 @@ class Tree(Protocol):
 
     label: str
 
-    def what(self, name: str) -> str:
+    def label_of(self, name: str) -> str:
         """A file as the person at the keyboard knows it: its place on disk, including the archives it is in."""
         ...
 
@@ -93,7 +93,7 @@ class FolderTree:
         self._before = inside(archive) if archive else f"{folder}/"
         self._folder = folder.absolute()
 
-    def what(self, name: str) -> str:
+    def label_of(self, name: str) -> str:
         return f"{self._before}{name}"
 
     @cached_property
@@ -107,22 +107,22 @@ class FolderTree:
 
     def _find(self, folder: str, parts: list[str]) -> Iterator[str]:
         """Files below a folder (its name ends with a slash) that the parts of a pattern lead to."""
-        head, *rest = parts
-        if rest and _is_plain_name(head):  # no need to list its neighbours, which may be many
+        head, *further = parts
+        if further and _is_plain_name(head):  # no need to list its neighbours, which may be many
             if (self._folder / folder / head).is_dir():
-                yield from self._find(f"{folder}{head}/", rest)
+                yield from self._find(f"{folder}{head}/", further)
             return
         matches = pattern_of(head).fullmatch
         for entry in self._entries(folder):
             if head == "**":
                 if entry.is_dir(follow_symlinks=False):
                     yield from self._find(f"{folder}{entry.name}/", parts)
-            elif matches(entry.name) and entry.is_dir() and rest:
-                yield from self._find(f"{folder}{entry.name}/", rest)
-            elif matches(entry.name) and not rest and entry.is_file():
+            elif matches(entry.name) and entry.is_dir() and further:
+                yield from self._find(f"{folder}{entry.name}/", further)
+            elif matches(entry.name) and not further and entry.is_file():
                 yield folder + entry.name
         if head == "**":
-            yield from self._find(folder, rest)
+            yield from self._find(folder, further)
 
     def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
         with os.scandir(self._folder / folder) as entries:

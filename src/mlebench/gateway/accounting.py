@@ -11,9 +11,9 @@ from typing import Any
 
 from mlebench.core.files import rewrite
 from mlebench.gateway.access import TOKENS, Budget, ModelAccess
-from mlebench.gateway.estimate import Need
-from mlebench.gateway.policy import RefusedError
-from mlebench.gateway.prices import MILLION, Price, Tokens
+from mlebench.gateway.estimate import CallEstimate
+from mlebench.gateway.policy import RequestRefusedError
+from mlebench.gateway.prices import MILLION, Price, TokenUsage
 
 USUAL_INPUT = 50_000  # tokens: more than the first request of any agent we know
 USUAL_OUTPUT = 32_768  # tokens reserved for an answer whose request sets no limit
@@ -25,7 +25,7 @@ COUNTED = ("input", "cached", "output", "reasoning")
 
 
 @dataclass
-class Count:
+class ModelTotals:
     """Totals of calls; a call and its retries count once."""
 
     calls: int = 0
@@ -36,7 +36,7 @@ class Count:
     tokens: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(COUNTED))
     cost: float | None = 0.0  # None: some price is unknown
 
-    def add(self, call: "Ended", price: Price | None) -> None:
+    def add(self, call: "FinishedCall", price: Price | None) -> None:
         self.calls += 1
         self.failed += call.error is not None
         self.retries += call.retries
@@ -66,11 +66,11 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Ended:
+class FinishedCall:
     """A call that is over."""
 
     model: str
-    tokens: Tokens
+    tokens: TokenUsage
     seconds: float
     retries: int = 0
     error: str | None = None
@@ -84,12 +84,12 @@ class Reservation:
     input: int = 0  # the estimate of its tokens
 
 
-class Ledger:
+class CallLedger:
     def __init__(self, access: ModelAccess, path: Path):
         self._access = access
         self._path = path
-        self.total = Count()
-        self.models = {model: Count() for model in access.models}
+        self.total = ModelTotals()
+        self.models = {model: ModelTotals() for model in access.models}
         self.refused: dict[str, int] = {}
         self.removed: dict[str, int] = {}  # fields, and in how many requests
         self.spent = self.reserved = 0.0  # in the budget's unit
@@ -98,7 +98,7 @@ class Ledger:
         self._changed = asyncio.Event()
         self._is_written = False
 
-    async def reserve(self, need: Need) -> Reservation:
+    async def reserve(self, estimate: CallEstimate) -> Reservation:
         """Reserve what a call may use. If too little is left only because of calls in progress, wait for them.
 
         An answer may be as long as what is left allows.
@@ -107,44 +107,48 @@ class Ledger:
         if budget is None:
             return Reservation(0.0)
         while True:
-            output = self._room(need, budget.amount - self.spent)
-            if output < min(need.asked or need.least, need.least):
-                raise self._refusal(need, budget)
-            amount = self._amount(need, self._input(need), output)
+            output = self._room(estimate, budget.amount - self.spent)
+            if output < min(estimate.output_limit or estimate.least, estimate.least):
+                raise self._refusal(estimate, budget)
+            amount = self._amount(estimate, self._input(estimate), output)
             if self.spent + self.reserved + amount <= budget.amount * (1 + 1e-12):  # sums of floats are not exact
                 self.reserved += amount
-                self.shortened += need.asked is not None and output < need.asked
-                return Reservation(amount, None if output == need.asked else output, need.input)
+                self.shortened += estimate.output_limit is not None and output < estimate.output_limit
+                return Reservation(amount, None if output == estimate.output_limit else output, estimate.input)
             self._changed = asyncio.Event() if self._changed.is_set() else self._changed
             await self._changed.wait()
 
-    def _input(self, need: Need) -> int:
-        return math.ceil(need.input * self._ratio)
+    def _input(self, estimate: CallEstimate) -> int:
+        return math.ceil(estimate.input * self._ratio)
 
-    def _room(self, need: Need, left: float) -> int:
+    def _room(self, estimate: CallEstimate, remaining: float) -> int:
         """How long an answer may be: as long as the request asks for, or as usual, or as what is left allows."""
-        price = self._access.prices.get(need.model)
-        wanted = need.asked or min(USUAL_OUTPUT, (price and price.max_output) or USUAL_OUTPUT)
-        left -= self._amount(need, self._input(need), 0)
-        each = self._amount(need, 0, 1) - self._amount(need, 0, 0)
-        if left >= each * wanted:
+        price = self._access.prices.get(estimate.model)
+        wanted = estimate.output_limit or min(USUAL_OUTPUT, (price and price.max_output) or USUAL_OUTPUT)
+        remaining -= self._amount(estimate, self._input(estimate), 0)
+        per_token = self._amount(estimate, 0, 1) - self._amount(estimate, 0, 0)
+        if remaining >= per_token * wanted:
             return wanted
-        return math.floor(left / each) if left > 0 else -1
+        return math.floor(remaining / per_token) if remaining > 0 else -1
 
-    def _amount(self, need: Need, input: int, output: int) -> float:
+    def _amount(self, estimate: CallEstimate, input: int, output: int) -> float:
         """What this many tokens would use, in the budget's unit; there are as many outputs as answers."""
-        output = output * need.answers + need.predicted
+        output = output * estimate.answers + estimate.predicted
         if self._access.budget is None or self._access.budget.unit == TOKENS:
             return input + output
-        price = self._access.prices[need.model]
-        return (input * price.dearest_input(need.cache) + output * price.output) / MILLION
+        price = self._access.prices[estimate.model]
+        return (input * price.dearest_input(estimate.cache) + output * price.output) / MILLION
 
-    def _refusal(self, need: Need, budget: Budget) -> RefusedError:
-        left = budget.amount - self.spent
-        is_used_up = self.spent > 0 and left < self._amount(replace(need, answers=1, predicted=0), 0, Need.least)
+    def _refusal(self, estimate: CallEstimate, budget: Budget) -> RequestRefusedError:
+        remaining = budget.amount - self.spent
+        is_used_up = self.spent > 0 and remaining < self._amount(
+            replace(estimate, answers=1, predicted=0), 0, CallEstimate.least
+        )
         self.used_up += is_used_up
         self.not_enough += not is_used_up
-        least = self._amount(need, self._input(need), min(need.asked or need.least, need.least))
+        least = self._amount(
+            estimate, self._input(estimate), min(estimate.output_limit or estimate.least, estimate.least)
+        )
         why = (
             "It is used up, and this call is not made."
             if is_used_up
@@ -152,24 +156,24 @@ class Ledger:
             f"{least:.6g}. Send less, or ask for fewer answers."
         )
         message = f"This run's budget is {budget}, of which {self.spent:.6g} are used. {why}"
-        return RefusedError(403, "budget_exceeded", message)
+        return RequestRefusedError(403, "budget_exceeded", message)
 
-    def is_too_small_for(self, need: Need) -> bool:
+    def is_too_small_for(self, estimate: CallEstimate) -> bool:
         """Whether the budget, of which nothing is spent, cannot pay even one short answer to a usual request.
 
         A larger request is of the agent's own making, and says nothing about the budget.
         """
-        if self.spent or self._access.budget is None or need.input > USUAL_INPUT:
+        if self.spent or self._access.budget is None or estimate.input > USUAL_INPUT:
             return False
-        room = self._room(replace(need, answers=1, predicted=0), self._access.budget.amount)
-        return room < min(need.asked or need.least, need.least)
+        room = self._room(replace(estimate, answers=1, predicted=0), self._access.budget.amount)
+        return room < min(estimate.output_limit or estimate.least, estimate.least)
 
     def release(self, reservation: Reservation, used: float) -> None:
         self.reserved -= reservation.amount
         self.spent += used
         self._changed.set()
 
-    def settle(self, reservation: Reservation, call: Ended) -> float | None:
+    def settle(self, reservation: Reservation, call: FinishedCall) -> float | None:
         """Count a finished call and return its cost. An answer of unknown usage uses up its whole reservation."""
         price = self._access.prices.get(call.model)
         if call.tokens.input and reservation.input >= TELLING:
@@ -183,7 +187,7 @@ class Ledger:
         self._is_written = False
         return price.cost(call.tokens) if price and call.tokens.is_known else None
 
-    def _used(self, call: Ended, price: Price | None) -> float:
+    def _used(self, call: FinishedCall, price: Price | None) -> float:
         if self._access.budget and self._access.budget.unit == TOKENS:
             return (call.tokens.input or 0) + (call.tokens.output or 0)
         return price.cost(call.tokens) if price else 0.0

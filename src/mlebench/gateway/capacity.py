@@ -20,26 +20,26 @@ WINDOW = 60.0  # seconds
 LARGE = 200_000  # bytes; a provider may refuse a request of this size because of its size
 
 
-class FullError(Exception):
+class OverloadedError(Exception):
     """The calls in progress take all that they may."""
 
 
-class Memory:
+class MemoryPool:
     """What is left for calls in progress."""
 
     def __init__(self, most: int = MEMORY):
         self.left = most
 
 
-class Share:
+class CallMemory:
     """The memory of one call."""
 
-    def __init__(self, memory: Memory):
+    def __init__(self, memory: MemoryPool):
         self._memory, self._held, self._stream = memory, 0, 0
 
     def take(self, amount: int) -> None:
         if amount > self._memory.left:
-            raise FullError
+            raise OverloadedError
         self._memory.left -= amount
         self._held += amount
 
@@ -65,7 +65,7 @@ class Share:
         self._held = 0
 
 
-class Turns:
+class CallQueue:
     """Who may call the endpoint. Each time it answers that calls are too many, half as many may be there at once."""
 
     def __init__(self, most: int = CALLS, waiting: int = WAITING):
@@ -77,10 +77,10 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """FullError if too many wait already."""
+        """OverloadedError if too many wait already."""
         self._note_call(time.monotonic())
         if self._running >= self._limit and self._waiting >= self._most_waiting:
-            raise FullError
+            raise OverloadedError
         self._waiting += 1
         try:
             while self._running >= self._limit:

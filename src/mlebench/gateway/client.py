@@ -14,7 +14,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx2
 
 from mlebench.core.errors import PrerequisiteError
-from mlebench.gateway.wire import GarbageError
+from mlebench.gateway.wire import MalformedResponseError
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=60)
@@ -22,19 +22,19 @@ LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=64, keepa
 _BROKEN_OFF = ("Server disconnected", "peer closed", "peer unexpectedly closed")
 
 
-class SilentError(Exception):
+class IdleTimeoutError(Exception):
     """Nothing arrived for too long, though the connection is open."""
 
 
 @dataclass
-class Answer:
+class EndpointResponse:
     status: int
     headers: httpx2.Headers
     pieces: AsyncIterator[bytes]
 
 
 class Client:
-    """Raises ConnectionError, SilentError and GarbageError; none of them holds a header of the request."""
+    """Raises ConnectionError, IdleTimeoutError and MalformedResponseError, none of which holds a request header."""
 
     def __init__(self, endpoint: str, connect: float, idle: float):
         self._connect, self._idle = connect, idle
@@ -47,7 +47,7 @@ class Client:
     @asynccontextmanager
     async def post(
         self, url: str, content: bytes, headers: dict[str, str], sent: Callable[[], None] = lambda: None
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[EndpointResponse]:
         """Send a request; `sent` is called as soon as the endpoint may have all of it.
 
         The connection is reused if the answer was read to its end.
@@ -58,7 +58,9 @@ class Client:
                 sent()
 
         if not all(value.isascii() and value.isprintable() for value in headers.values()):
-            raise GarbageError("the request has a header that cannot be sent")  # httpx2 would log and quote it
+            raise MalformedResponseError(
+                "the request has a header that cannot be sent"
+            )  # httpx2 would log and quote it
         timeout = httpx2.Timeout(self._idle, connect=self._connect, pool=None)
         extensions = {"timeout": timeout.as_dict(), "trace": trace}
         request = httpx2.Request("POST", url, content=content, headers=headers, extensions=extensions)
@@ -66,8 +68,8 @@ class Client:
             response = await self._transport.handle_async_request(request)
             try:
                 if response.headers.get("content-encoding", "identity").lower() != "identity":
-                    raise GarbageError("its answer is in an encoding that was not asked for")
-                yield Answer(response.status_code, response.headers, response.aiter_raw())
+                    raise MalformedResponseError("its answer is in an encoding that was not asked for")
+                yield EndpointResponse(response.status_code, response.headers, response.aiter_raw())
             finally:
                 await response.aclose()
 
@@ -78,11 +80,11 @@ class Client:
         except httpx2.ConnectTimeout:
             raise ConnectionError(f"it does not answer within {self._connect:g} s") from None
         except httpx2.TimeoutException:
-            raise SilentError from None
+            raise IdleTimeoutError from None
         except httpx2.ProtocolError as error:
             if str(error).startswith(_BROKEN_OFF):
                 raise ConnectionError("the endpoint closed the connection") from None
-            raise GarbageError(f"it does not speak HTTP: {str(error)[:200]}") from None
+            raise MalformedResponseError(f"it does not speak HTTP: {str(error)[:200]}") from None
         except httpx2.ProxyError as error:
             raise ConnectionError(f"the proxy answers {error}") from None
         except httpx2.TransportError as error:

@@ -13,7 +13,7 @@ from typing import Any
 
 from mlebench.gateway import policy
 from mlebench.gateway.fields import CONTENT_FIELDS, OPAQUE
-from mlebench.gateway.policy import Checked
+from mlebench.gateway.policy import AcceptedRequest
 from mlebench.gateway.prices import SHORT
 from mlebench.gateway.wire import is_anthropic
 
@@ -53,26 +53,26 @@ _HOLDERS = {
 
 
 @dataclass(frozen=True)
-class Need:
+class CallEstimate:
     """The most that a call can use."""
 
     model: str
     input: int
-    asked: int | None = None  # tokens of one answer, if the request limits it
+    output_limit: int | None = None  # tokens of one answer, if the request limits it
     answers: int = 1
     least: int = 256  # tokens; a shorter answer is not worth its request
     predicted: int = 0  # tokens that the request predicts, charged as output where they do not fit
     cache: str | None = None  # SHORT or LONG
 
 
-def need_of(path: str, checked: Checked) -> Need:
+def estimate_call(path: str, checked: AcceptedRequest) -> CallEstimate:
     body = checked.body
-    return Need(
+    return CallEstimate(
         checked.model,
         estimated_input(body),
-        policy.asked_output(path, body),
+        policy.requested_output(path, body),
         policy.answers(body),
-        least=LEAST_THINKING + 1 if policy.thinking_budget(body) else Need.least,
+        least=LEAST_THINKING + 1 if policy.thinking_budget(body) else CallEstimate.least,
         predicted=estimated_input({"prediction": body["prediction"]}) if body.get("prediction") else 0,
         cache=checked.cache or (None if is_anthropic(path) else SHORT),  # others cache without being asked
     )

@@ -31,7 +31,7 @@ _METADATA = ("metadata", "client_metadata")
 VERSION, BETA = "anthropic-version", "anthropic-beta"
 
 
-class RefusedError(Exception):
+class RequestRefusedError(Exception):
     """A request that must not be passed on."""
 
     def __init__(self, status: int, kind: str, message: str):
@@ -40,7 +40,7 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True)
-class Checked:
+class AcceptedRequest:
     """A request that may be passed on."""
 
     model: str
@@ -50,53 +50,55 @@ class Checked:
     headers: Mapping[str, str] = field(default_factory=dict)  # of the agent's own, those that are passed on
 
 
-def check(path: str, body: dict[str, Any], access: ModelAccess, headers: Mapping[str, str] | None = None) -> Checked:
-    """The request as it may be passed on; RefusedError if it asks for anything not allowed."""
+def check(
+    path: str, body: dict[str, Any], access: ModelAccess, headers: Mapping[str, str] | None = None
+) -> AcceptedRequest:
+    """The request as it may be passed on; RequestRefusedError if it asks for anything not allowed."""
     model, named = body.get("model"), body.get("models")  # some endpoints fall back to `models`
     for name in [model, *(named if isinstance(named, list) else [])]:
         if not isinstance(name, str) or name not in access.models:
             _refuse_model(f"{name!r:.100}" if isinstance(name, str) else "no model", access)
-    checking = _Checking(path, access)
-    kept = checking.whole(body)
-    sent = checking.headers(headers or {})
-    return Checked(str(model), kept, tuple(checking.removed), checking.cache, sent)
+    request_check = _RequestCheck(path, access)
+    accepted = request_check.accepted_fields(body)
+    sent = request_check.headers(headers or {})
+    return AcceptedRequest(str(model), accepted, tuple(request_check.removed), request_check.cache, sent)
 
 
-def _refuse_model(asked: str, access: ModelAccess) -> None:
-    raise RefusedError(
-        403, "model_not_allowed", f"This run may not use {asked}. It may use: {', '.join(access.models)}."
+def _refuse_model(model: str, access: ModelAccess) -> None:
+    raise RequestRefusedError(
+        403, "model_not_allowed", f"This run may not use {model}. It may use: {', '.join(access.models)}."
     )
 
 
-def _malformed(message: str) -> RefusedError:
-    return RefusedError(400, "invalid_request_error", message)
+def _malformed(message: str) -> RequestRefusedError:
+    return RequestRefusedError(400, "invalid_request_error", message)
 
 
 @dataclass
-class _Checking:
+class _RequestCheck:
     path: str
     access: ModelAccess
     removed: dict[str, None] = field(default_factory=dict)  # an ordered set
     cache: str | None = None
 
-    def whole(self, body: dict[str, Any]) -> dict[str, Any]:
-        kept: dict[str, Any] = {}
+    def accepted_fields(self, body: dict[str, Any]) -> dict[str, Any]:
+        accepted: dict[str, Any] = {}
         for name, value in body.items():
             is_known = name in fields.KNOWN[self.path]
             if is_known and not _is_odd_metadata(name, value):
-                kept[name] = self._known(name, value)
+                accepted[name] = self._known(name, value)
             elif name in self.access.fields and not is_known:
-                kept[name] = value
+                accepted[name] = value
             elif value is None or value is False or value == []:
                 continue  # it asks for nothing
             elif fields.leads_out(name) or (name == "prompt" and self.path == RESPONSES):
                 if fields.names_model(name) and not self._is_allowed(name):
                     _refuse_model(f"the field {name!r:.100}", self.access)
                 self._require(name, _LEADS_OUT)
-                kept[name] = value
+                accepted[name] = value
             else:
                 self.removed[name[:100]] = None
-        return kept
+        return accepted
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Headers have the three fates of fields; OpenAI's API needs none of the agent's."""
@@ -159,20 +161,20 @@ class _Checking:
     def _object(self, value: dict[str, Any], top: str) -> dict[str, Any]:
         if _is_reference(value):
             self._require("item_reference", _LEADS_OUT)
-        kept: dict[str, Any] = {}
+        accepted: dict[str, Any] = {}
         for key, item in value.items():
             if key in fields.FILES and item:
                 self._require("file_id", _LEADS_OUT)
-                kept[key] = item
+                accepted[key] = item
             elif key in fields.CONTENT:
                 if _holds_address(value, key):
                     self._require("url", _LEADS_OUT)
-                kept[key] = self._part(key, item, top)
+                accepted[key] = self._part(key, item, top)
             elif key in self.access.fields:
-                kept[key] = item
+                accepted[key] = item
             elif item is not None:
                 self.removed[f"{top}.{key}"[:100]] = None
-        return kept
+        return accepted
 
     def _part(self, key: str, item: Any, top: str) -> Any:
         if key == "tools":
@@ -218,12 +220,12 @@ class _Checking:
 
     def _require(self, name: str, reason: str) -> None:
         if not self._is_allowed(name):
-            raise RefusedError(403, "tool_not_allowed", f"This run may not use {name[:100]!r}: {reason}.")
+            raise RequestRefusedError(403, "tool_not_allowed", f"This run may not use {name[:100]!r}: {reason}.")
 
     def _is_allowed(self, name: str) -> bool:
         names = {name, fields.ALIASES.get(name, name)}
         tools = self.access.tools
-        return any(one == tool or one.startswith(f"{tool}_") for one in names for tool in tools) or bool(
+        return any(name == tool or name.startswith(f"{tool}_") for name in names for tool in tools) or bool(
             names & {*self.access.fields}
         )
 
@@ -288,21 +290,21 @@ def _is_count(value: Any, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
 
 
-def asked_output(path: str, body: dict[str, Any]) -> int | None:
+def requested_output(path: str, body: dict[str, Any]) -> int | None:
     """The most tokens that one answer may have, if the request says so; the higher of two limits."""
-    asked = {name: body[name] for name in OUTPUT_LIMITS[path] if body.get(name) is not None}
-    for name, value in asked.items():
+    limits = {name: body[name] for name in OUTPUT_LIMITS[path] if body.get(name) is not None}
+    for name, value in limits.items():
         if not _is_count(value, 1 << 40):
             raise _malformed(f"`{name}` must be a number of tokens.")
-    return max(asked.values(), default=None)
+    return max(limits.values(), default=None)
 
 
 def answers(body: dict[str, Any]) -> int:
     """How many answers a request asks for."""
     prompts: Any = body.get("prompt")
-    each = max(body.get(name) or 1 for name in ("n", "best_of"))
+    per_prompt = max(body.get(name) or 1 for name in ("n", "best_of"))
     is_list = isinstance(prompts, list) and any(isinstance(item, str | list) for item in prompts)
-    return each * (len(prompts) if is_list else 1)
+    return per_prompt * (len(prompts) if is_list else 1)
 
 
 def thinking_budget(body: dict[str, Any]) -> int:

@@ -18,7 +18,7 @@ _VERSION = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
 
 @dataclass(frozen=True)
-class Tokens:
+class TokenUsage:
     """What a call used. `input` includes cached and written ones, `output` includes reasoning. None: unknown."""
 
     input: int | None = None
@@ -44,7 +44,7 @@ class Price:
     cache_write_long: float | None = None  # by default the same as `cache_write`
     max_output: int | None = None  # the most tokens the model returns in one answer
 
-    def cost(self, tokens: Tokens) -> float:
+    def cost(self, tokens: TokenUsage) -> float:
         cached, short = tokens.cached or 0, tokens.written - tokens.written_long
         plain = max(0, (tokens.input or 0) - cached - tokens.written)
         write = self.input if self.cache_write is None else self.cache_write
@@ -81,14 +81,14 @@ def read_prices(path: Path = TABLE) -> dict[str, Price]:
     return {name: price_of(entry, f"{path}: {name}") for name, entry in models.items()}
 
 
-def price_of(entry: Any, where: str) -> Price:
+def price_of(entry: Any, label: str) -> Price:
     if not isinstance(entry, dict) or not {"input", "output"} <= entry.keys():
-        raise PrerequisiteError(f"{where} needs `input` and `output`, in US dollars per million tokens")
+        raise PrerequisiteError(f"{label} needs `input` and `output`, in US dollars per million tokens")
     if unknown := sorted(entry.keys() - Price.__annotations__.keys()):
-        raise PrerequisiteError(f"{where}: `{unknown[0]}` is not known; known are {', '.join(Price.__annotations__)}")
+        raise PrerequisiteError(f"{label}: `{unknown[0]}` is not known; known are {', '.join(Price.__annotations__)}")
     for name, value in entry.items():
         if not _is_amount(value):
-            raise PrerequisiteError(f"{where}: `{name}` must be a number, not {value!r}")
+            raise PrerequisiteError(f"{label}: `{name}` must be a number, not {value!r}")
     return Price(**entry)
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from mlebench.gateway.access import ANTHROPIC, ModelAccess
 from mlebench.gateway.outage import Outage
-from mlebench.gateway.upstream import Exchange, Timing, Upstream
+from mlebench.gateway.upstream import Exchange, Timeouts, Upstream
 from mlebench.gateway.wire import CHAT, MESSAGES, OUTPUT_LIMITS, RESPONSES
 
-TIMING = Timing(connect=10, idle=30, call=30, retries=1)
+TIMING = Timeouts(connect=10, idle=30, call=30, retries=1)
 OUTPUT = 16  # tokens
 PROMPT = "Answer yes."
 MESSAGE = {"messages": [{"role": "user", "content": PROMPT}]}
@@ -36,12 +36,12 @@ async def _probe(access: ModelAccess) -> dict[str, Outage]:
 
 
 async def _probed(upstream: Upstream, access: ModelAccess, model: str) -> Outage | None:
-    first, *others = (MESSAGES, CHAT, RESPONSES) if access.provider == ANTHROPIC else (CHAT, RESPONSES, MESSAGES)
+    first, *fallbacks = (MESSAGES, CHAT, RESPONSES) if access.provider == ANTHROPIC else (CHAT, RESPONSES, MESSAGES)
     exchange = await _call(upstream, first, model)
-    for path in others if exchange.status in NOT_HERE else ():
-        other = await _call(upstream, path, model)
-        if other.status not in NOT_THERE:
-            return other.outage
+    for path in fallbacks if exchange.status in NOT_HERE else ():
+        fallback = await _call(upstream, path, model)
+        if fallback.status not in NOT_THERE:
+            return fallback.outage
     return exchange.outage
 
 

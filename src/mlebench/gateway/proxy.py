@@ -88,13 +88,13 @@ class GatewayProxy:
             **dict.fromkeys(KEYS, self.key_of_run),
             MODEL_VARIABLE: self.access.models[0],
         }
-        asked = {}
+        secrets = {}
         for variable, secret in asked_for.items():
             if _is_address(variable, secret):
-                asked[variable] = root if {variable, secret} & {*_BARE} else f"{root}/v1"
+                secrets[variable] = root if {variable, secret} & {*_BARE} else f"{root}/v1"
             else:
-                asked[variable] = self.key_of_run
-        return asked | fixed
+                secrets[variable] = self.key_of_run
+        return secrets | fixed
 
     def _tell(self, data: bytes | None) -> None:
         stdin = self._process.stdin if self._process else None

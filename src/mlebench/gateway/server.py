@@ -13,13 +13,13 @@ from typing import Any
 from mlebench.core.untrusted import JsonBoundsError
 from mlebench.gateway import policy, wire
 from mlebench.gateway.access import ModelAccess
-from mlebench.gateway.accounting import COUNTED, Ended, Ledger, Reservation
-from mlebench.gateway.capacity import LARGE, FullError, Memory, Share
-from mlebench.gateway.estimate import Need, need_of
+from mlebench.gateway.accounting import COUNTED, CallLedger, FinishedCall, Reservation
+from mlebench.gateway.capacity import LARGE, CallMemory, MemoryPool, OverloadedError
+from mlebench.gateway.estimate import CallEstimate, estimate_call
 from mlebench.gateway.outage import BUDGET, PATIENCE, TIMEOUT, Outage, Outages
-from mlebench.gateway.policy import Checked, RefusedError
+from mlebench.gateway.policy import AcceptedRequest, RequestRefusedError
 from mlebench.gateway.trace import Trace
-from mlebench.gateway.upstream import Exchange, Timing, Upstream, is_redactable
+from mlebench.gateway.upstream import Exchange, Timeouts, Upstream, is_redactable
 
 logger = logging.getLogger(__name__)
 
@@ -46,16 +46,16 @@ class Gateway:
         use: Path,
         trace: Path,
         seconds: float,
-        timing: Timing = Timing(),  # noqa: B008 it is frozen
+        timing: Timeouts = Timeouts(),  # noqa: B008 it is frozen
     ):
         self._access = access
         self._token = token.encode()
-        self.ledger = Ledger(access, use)
+        self.ledger = CallLedger(access, use)
         self.outages = Outages()
         self.trace = Trace(trace, hide=key if is_redactable(key) else None)
         self.upstream = Upstream(access, key, timing, time.monotonic() + seconds)
         self._calls: set[asyncio.Task[None]] = set()
-        self._memory = Memory()
+        self._memory = MemoryPool()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -66,7 +66,7 @@ class Gateway:
                 await _respond(send, 200, answer)
                 return
             await self._serve(path, _headers(scope), receive, send)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             self.ledger.refuse(error.kind)
             await _respond(send, error.status, wire.error_body(path, error.kind, error.message))
 
@@ -75,10 +75,10 @@ class Gateway:
         path, method = scope["path"], scope["method"]
         if path not in wire.PATHS and path != wire.MODELS and not path.startswith(wire.MODELS + "/"):
             known = ", ".join((*wire.PATHS, wire.MODELS))
-            raise RefusedError(404, "not_found", f"There is no such path here. There are: {known}.")
+            raise RequestRefusedError(404, "not_found", f"There is no such path here. There are: {known}.")
         self._require_token(_headers(scope))
         if method != ("POST" if path in wire.PATHS else "GET"):
-            raise RefusedError(405, "method_not_allowed", f"{method[:20]} is not supported here.")
+            raise RequestRefusedError(405, "method_not_allowed", f"{method[:20]} is not supported here.")
         if path in wire.PATHS:
             return None
         models = wire.model_list(self._access.models)
@@ -87,16 +87,16 @@ class Gateway:
         for entry in models["data"]:
             if entry["id"] == path.removeprefix(wire.MODELS + "/"):
                 return entry
-        raise RefusedError(404, "not_found", f"This run may use: {', '.join(self._access.models)}.")
+        raise RequestRefusedError(404, "not_found", f"This run may use: {', '.join(self._access.models)}.")
 
     def _require_token(self, headers: dict[str, str]) -> None:
         bearer = headers.get("authorization", "").partition(" ")[2].strip()
-        given = (bearer or headers.get("x-api-key", "")).encode("utf-8", "surrogateescape")
-        if not hmac.compare_digest(given, self._token):
-            raise RefusedError(401, "authentication_error", "This is not the token of this run.")
+        token = (bearer or headers.get("x-api-key", "")).encode("utf-8", "surrogateescape")
+        if not hmac.compare_digest(token, self._token):
+            raise RequestRefusedError(401, "authentication_error", "This is not the token of this run.")
 
     async def _serve(self, path: str, headers: Headers, receive: Receive, send: Send) -> None:
-        share = Share(self._memory)
+        share = CallMemory(self._memory)
         try:
             body = await self._body(receive, share)
             work = asyncio.create_task(self._call(path, headers, body, send, share))
@@ -112,36 +112,38 @@ class Gateway:
                 self._calls.discard(work)
             if not work.cancelled():
                 work.result()
-        except FullError:
-            raise RefusedError(
+        except OverloadedError:
+            raise RequestRefusedError(
                 429, "too_many_calls", "Too many calls are in progress: wait for some of them."
             ) from None
         finally:
             share.release()
 
-    async def _body(self, receive: Receive, share: Share) -> bytes:
+    async def _body(self, receive: Receive, share: CallMemory) -> bytes:
         body = bytearray()
         try:
             async with asyncio.timeout(SLOWEST_UPLOAD):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise RefusedError(400, "invalid_request_error", "The request was cut off.")
+                        raise RequestRefusedError(400, "invalid_request_error", "The request was cut off.")
                     piece = message.get("body", b"")
                     if len(body) + len(piece) > LARGEST_REQUEST:
-                        raise RefusedError(413, "request_too_large", f"At most {LARGEST_REQUEST} bytes are read.")
+                        raise RequestRefusedError(
+                            413, "request_too_large", f"At most {LARGEST_REQUEST} bytes are read."
+                        )
                     share.take_bytes(len(piece))
                     body += piece
                     if not message.get("more_body"):
                         return bytes(body)
         except TimeoutError:
-            raise RefusedError(408, "timeout", "The request took too long to arrive.") from None
+            raise RequestRefusedError(408, "timeout", "The request took too long to arrive.") from None
 
-    async def _call(self, path: str, headers: Headers, raw: bytes, send: Send, share: Share) -> None:
-        """One call, from its request to its line in the trace; FullError if there are too many."""
+    async def _call(self, path: str, headers: Headers, raw: bytes, send: Send, share: CallMemory) -> None:
+        """One call, from its request to its line in the trace; OverloadedError if there are too many."""
         begun = time.time()
         body: Any = None
-        need: Need | None = None
+        need: CallEstimate | None = None
         try:
             body = _parsed(raw, share)
             checked, need = self._checked(path, body, headers)
@@ -152,30 +154,32 @@ class Gateway:
                 exchange = _exchange(path, checked.body, send, share)
                 exchange.is_large = len(raw) > LARGE
                 await self._forward(exchange, body, checked, reservation)
-        except RefusedError as error:
+        except RequestRefusedError as error:
             self.trace.write(_line(begun, path, body, status=error.status, error=error.message))
             if need and self.ledger.is_too_small_for(need):
                 self.outages.failed(Outage(BUDGET, error.message))
             raise
 
-    def _checked(self, path: str, body: dict[str, Any], headers: Headers) -> tuple[Checked, Need | None]:
+    def _checked(
+        self, path: str, body: dict[str, Any], headers: Headers
+    ) -> tuple[AcceptedRequest, CallEstimate | None]:
         """The request as it may be passed on, and what it may use if there is a budget."""
         try:
             checked = policy.check(path, body, self._access, headers)
             is_free = path == wire.COUNT_TOKENS or self._access.budget is None
-            return checked, None if is_free else need_of(path, checked)
-        except RefusedError:
+            return checked, None if is_free else estimate_call(path, checked)
+        except RequestRefusedError:
             raise
         except Exception as error:  # an agent must not get past our own mistakes
             logger.warning("a request cannot be checked: %s", type(error).__name__)
             message = f"The request cannot be checked ({type(error).__name__}), and is not made."
-            raise RefusedError(400, "invalid_request_error", message) from None
+            raise RequestRefusedError(400, "invalid_request_error", message) from None
 
     async def _forward(
         self,
         exchange: Exchange,
         body: dict[str, Any],
-        checked: Checked,
+        checked: AcceptedRequest,
         reservation: Reservation,
     ) -> None:
         begun, clock = time.time(), time.monotonic()
@@ -202,7 +206,7 @@ class Gateway:
         seconds: float,
     ) -> None:
         tokens = exchange.tokens
-        ended = Ended(model, tokens, seconds, exchange.retries, exchange.error, exchange.may_cost)
+        ended = FinishedCall(model, tokens, seconds, exchange.retries, exchange.error, exchange.may_cost)
         cost = self.ledger.settle(reservation, ended)
         self._note_outcome(exchange, seconds)
         facts = {
@@ -263,7 +267,7 @@ def _line(begun: float, path: str, body: Any, **facts: Any) -> dict[str, Any]:
     }
 
 
-def _exchange(path: str, body: dict[str, Any], send: Send, share: Share) -> Exchange:
+def _exchange(path: str, body: dict[str, Any], send: Send, share: CallMemory) -> Exchange:
     async def start(status: int, kind: str, headers: dict[str, str]) -> None:
         listed = [(name.encode(), value.encode()) for name, value in {"content-type": kind, **headers}.items()]
         await send({"type": "http.response.start", "status": status, "headers": listed})
@@ -275,15 +279,17 @@ def _exchange(path: str, body: dict[str, Any], send: Send, share: Share) -> Exch
     return Exchange(path, stream, stream and not policy.wants_usage(body), start, pass_on, memory=share)
 
 
-def _parsed(raw: bytes, share: Share) -> dict[str, Any]:
+def _parsed(raw: bytes, share: CallMemory) -> dict[str, Any]:
     try:
         body = wire.parsed(raw, MOST_VALUES, strict=True, announce=share.take_values)
     except JsonBoundsError as error:
-        raise RefusedError(400, "invalid_request_error", f"The request {error}.") from None
+        raise RequestRefusedError(400, "invalid_request_error", f"The request {error}.") from None
     except ValueError as error:
-        raise RefusedError(400, "invalid_request_error", f"The request is not JSON: {str(error)[:200]}.") from None
+        raise RequestRefusedError(
+            400, "invalid_request_error", f"The request is not JSON: {str(error)[:200]}."
+        ) from None
     if not isinstance(body, dict):
-        raise RefusedError(400, "invalid_request_error", "The request is not a JSON object.")
+        raise RequestRefusedError(400, "invalid_request_error", "The request is not a JSON object.")
     return body
 
 

@@ -8,18 +8,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mlebench.core.retry_after import seconds_of
+from mlebench.core.retry_after import retry_after_seconds
 from mlebench.core.secrets import hiding
 from mlebench.core.untrusted import JsonBoundsError
 from mlebench.gateway.access import ModelAccess, upstream_url
-from mlebench.gateway.capacity import FullError, Memory, Share, Turns
-from mlebench.gateway.client import Answer, Client, SilentError
+from mlebench.gateway.capacity import CallMemory, CallQueue, MemoryPool, OverloadedError
+from mlebench.gateway.client import Client, EndpointResponse, IdleTimeoutError
 from mlebench.gateway.outage import BAD_ANSWER, CONNECTION, PATIENCE, TIMEOUT, Outage, outage_of, quoted, status_of
-from mlebench.gateway.prices import Tokens
+from mlebench.gateway.prices import TokenUsage
 from mlebench.gateway.wire import (
     Assembly,
-    Events,
-    GarbageError,
+    MalformedResponseError,
+    StreamParser,
     error_body,
     error_event,
     error_in,
@@ -35,7 +35,7 @@ NO_RETRY = {"x-should-retry": "false"}  # both providers' clients heed this; we 
 
 
 @dataclass(frozen=True)
-class Timing:
+class Timeouts:
     """Limits, in seconds."""
 
     connect: float = 20
@@ -66,7 +66,7 @@ class Exchange:
     has_started: bool = False
     assembly: Assembly | None = None
     is_large: bool = False  # the request
-    memory: Share = field(default_factory=lambda: Share(Memory()))
+    memory: CallMemory = field(default_factory=lambda: CallMemory(MemoryPool()))
 
     @property
     def may_cost(self) -> bool:
@@ -74,9 +74,9 @@ class Exchange:
         return self.is_sent or self.is_answered
 
     @property
-    def tokens(self) -> Tokens:
+    def tokens(self) -> TokenUsage:
         if self.path.endswith("/count_tokens"):
-            return Tokens(0, 0, 0, 0)
+            return TokenUsage(0, 0, 0, 0)
         if self.assembly is None:
             return tokens_of(self.usage)
         tokens = tokens_of(self.assembly.usage)
@@ -97,7 +97,7 @@ class Exchange:
         await self.write(b"", False)
 
 
-class FailedError(Exception):
+class CallFailedError(Exception):
     """The endpoint gave no answer that can be passed on."""
 
     def __init__(self, status: int, kind: str, message: str):
@@ -111,11 +111,11 @@ def is_redactable(key: str | None) -> bool:
 
 
 class Upstream:
-    def __init__(self, access: ModelAccess, key: str | None, timing: Timing, deadline: float):
+    def __init__(self, access: ModelAccess, key: str | None, timing: Timeouts, deadline: float):
         self._access, self._key, self._timing, self._deadline = access, key, timing, deadline
         self._client = Client(access.endpoint, timing.connect, timing.idle)
         self._hide = hiding(key if is_redactable(key) else None)
-        self.turns = Turns()
+        self.turns = CallQueue()
 
     async def close(self) -> None:
         await self._client.close()
@@ -133,24 +133,24 @@ class Upstream:
                 await self._with_retries(exchange, content, self._headers(exchange.path, headers))
         except TimeoutError:
             message = f"no complete answer arrived within {seconds:.0f} s"
-            await self._fail(exchange, FailedError(504, "timeout", message), had_time=seconds >= PATIENCE)
-        except SilentError:
-            await self._fail(exchange, FailedError(504, "timeout", "the endpoint fell silent"))
+            await self._fail(exchange, CallFailedError(504, "timeout", message), had_time=seconds >= PATIENCE)
+        except IdleTimeoutError:
+            await self._fail(exchange, CallFailedError(504, "timeout", "the endpoint fell silent"))
         except OSError as error:
-            await self._fail(exchange, FailedError(502, "connection_error", _connection_fault(error)))
-        except FullError:
+            await self._fail(exchange, CallFailedError(502, "connection_error", _connection_fault(error)))
+        except OverloadedError:
             message = "its answer does not fit into the memory for calls in progress"
-            await self._fail(exchange, FailedError(502, "bad_answer", message))
-        except GarbageError as error:
-            await self._fail(exchange, FailedError(502, "bad_answer", str(error)))
-        except FailedError as error:
+            await self._fail(exchange, CallFailedError(502, "bad_answer", message))
+        except MalformedResponseError as error:
+            await self._fail(exchange, CallFailedError(502, "bad_answer", str(error)))
+        except CallFailedError as error:
             await self._fail(exchange, error)
         finally:
             if exchange.outage:  # an endpoint may repeat the key
                 says = self.scrubbed(exchange.outage.says.encode()).decode()
                 exchange.outage = replace(exchange.outage, says=says)
 
-    async def _fail(self, exchange: Exchange, error: FailedError, *, had_time: bool = True) -> None:
+    async def _fail(self, exchange: Exchange, error: CallFailedError, *, had_time: bool = True) -> None:
         message = self._hide(f"The model's endpoint gave no usable answer: {error}.")
         exchange.error = message
         if error.status >= 500 and had_time and not exchange.outage:
@@ -178,7 +178,7 @@ class Upstream:
             try:
                 async with self._client.post(url, content, headers, exchange.note_sent) as answer:
                     exchange.status, exchange.is_sent = answer.status, answer.status == 200
-                    wanted = seconds_of(answer.headers.get("retry-after", ""))
+                    wanted = retry_after_seconds(answer.headers.get("retry-after", ""))
                     exchange.outage = None
                     error = await (self._take(exchange, answer) if answer.status == 200 else self._error_of(answer))
                     if error is None:
@@ -200,25 +200,25 @@ class Upstream:
             pause = min(self._timing.longest_pause, self._timing.first_pause * 2 ** (exchange.retries - 1))
             await asyncio.sleep(max(wanted or 0.0, pause * random.uniform(0.5, 1.0)))
 
-    async def _error_of(self, answer: Answer) -> "_Error":
+    async def _error_of(self, answer: EndpointResponse) -> "_EndpointError":
         body = self.scrubbed(await _read(answer, LARGEST_ERROR))
         try:
             data = parsed(body)
         except ValueError:
             data = None
-        return _Error(answer.status, body, data)
+        return _EndpointError(answer.status, body, data)
 
-    async def _pass_error(self, exchange: Exchange, error: "_Error", wanted: float | None) -> None:
+    async def _pass_error(self, exchange: Exchange, error: "_EndpointError", wanted: float | None) -> None:
         if not 400 <= error.status < 600 or not isinstance(error.data, dict):
             status = error.status if 400 <= error.status < 600 else 502
             beginning = error.body[:200].decode("utf-8", "replace")
-            raise FailedError(status, "bad_answer", f"it answered {error.status} with {beginning!r}")
+            raise CallFailedError(status, "bad_answer", f"it answered {error.status} with {beginning!r}")
         exchange.answer, exchange.is_sent = error.data, False
         exchange.error = error.message
         headers = NO_RETRY | ({"retry-after": f"{wanted:.0f}"} if wanted else {})
         await exchange.pass_on(error.status, error.body, **headers)
 
-    async def _take(self, exchange: Exchange, answer: Answer) -> "_Error | None":
+    async def _take(self, exchange: Exchange, answer: EndpointResponse) -> "_EndpointError | None":
         """Pass the answer on, unless it is an error in disguise, which is returned."""
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         if exchange.stream and kind == "text/event-stream":
@@ -228,36 +228,36 @@ class Upstream:
         try:
             data = parsed(body, announce=exchange.memory.take_values)
         except JsonBoundsError as error:
-            raise GarbageError(f"its answer {error}") from None
+            raise MalformedResponseError(f"its answer {error}") from None
         except ValueError:
             data = None
         if not isinstance(data, dict):
-            raise GarbageError(f"it answered 200 with {body[:200].decode('utf-8', 'replace')!r}")
+            raise MalformedResponseError(f"it answered 200 with {body[:200].decode('utf-8', 'replace')!r}")
         if failure := error_in(data):
             exchange.is_answered = False
-            return _Error(status_of(failure), body, data, is_disguised=True)
+            return _EndpointError(status_of(failure), body, data, is_disguised=True)
         exchange.answer, exchange.usage = data, data.get("usage")
         await exchange.pass_on(200, body)
         return None
 
-    async def _take_stream(self, exchange: Exchange, answer: Answer) -> None:
+    async def _take_stream(self, exchange: Exchange, answer: EndpointResponse) -> None:
         """Pass events on as they come, except the usage event if the agent did not ask for it."""
         exchange.assembly = assembly = Assembly(exchange.path)
-        events, size = Events(), 0
+        events, size = StreamParser(), 0
         async for data in answer.pieces:
             size += len(data)
             if size > LARGEST_ANSWER:
-                raise GarbageError(f"it answered with more than {LARGEST_ANSWER} bytes")
+                raise MalformedResponseError(f"it answered with more than {LARGEST_ANSWER} bytes")
             exchange.memory.take_stream(len(data))
             await self._pass_events(exchange, list(events.feed(data)))
             if growth := assembly.growth(size):
                 exchange.memory.settle_stream(*growth)
-        await self._pass_events(exchange, list(events.rest()))
+        await self._pass_events(exchange, list(events.flush()))
         if assembly.error:
             exchange.error, exchange.is_sent = self._hide(assembly.error), False
             exchange.outage = outage_of(status_of(assembly.failure), assembly.failure)
         elif not assembly.is_complete:
-            raise FailedError(502, "connection_error", "its stream ended early")
+            raise CallFailedError(502, "connection_error", "its stream ended early")
 
     async def _pass_events(self, exchange: Exchange, events: list[Any]) -> None:
         assembly = exchange.assembly
@@ -278,7 +278,7 @@ class Upstream:
 
 
 @dataclass(frozen=True)
-class _Error:
+class _EndpointError:
     status: int
     body: bytes
     data: Any
@@ -297,7 +297,7 @@ class _Error:
         return outage_of(self.status, self.body[:200].decode("utf-8", "replace"))
 
 
-def _may_be_retried(error: _Error) -> bool:
+def _may_be_retried(error: _EndpointError) -> bool:
     """True for too many calls and for faults of the endpoint. `insufficient_quota` is not retryable."""
     if error.status == 429:
         return b"insufficient_quota" not in error.body
@@ -308,12 +308,12 @@ def _connection_fault(error: OSError) -> str:
     return f"the connection failed: {error or type(error).__name__}"
 
 
-async def _read(answer: Answer, most: int, memory: Share | None = None) -> bytes:
+async def _read(answer: EndpointResponse, most: int, memory: CallMemory | None = None) -> bytes:
     body = bytearray()
     async for data in answer.pieces:
         if memory:
             memory.take_bytes(len(data))
         body += data
         if len(body) > most:
-            raise GarbageError(f"it answered with more than {most} bytes")
+            raise MalformedResponseError(f"it answered with more than {most} bytes")
     return bytes(body)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mlebench.core.untrusted import MOST_VALUES, JsonBoundsError, parse_json
-from mlebench.gateway.prices import Tokens
+from mlebench.gateway.prices import TokenUsage
 
 CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
 MESSAGES, COUNT_TOKENS = "/v1/messages", "/v1/messages/count_tokens"
@@ -30,7 +30,7 @@ _WHOLE = {"role", "id", "type", "object", "name", "model", "finish_reason", "cre
 _LAST_RESPONSES = {"response.completed", "response.failed", "response.incomplete"}
 
 
-class GarbageError(Exception):
+class MalformedResponseError(Exception):
     """The endpoint sent something in an unknown format."""
 
 
@@ -126,10 +126,10 @@ def model_list(models: tuple[str, ...]) -> dict[str, Any]:
     return {"object": "list", "data": entries, "has_more": False, "first_id": models[0], "last_id": models[-1]}
 
 
-def tokens_of(usage: Any) -> Tokens:
+def tokens_of(usage: Any) -> TokenUsage:
     """What a usage object says, in either provider's words."""
     if not isinstance(usage, dict):
-        return Tokens()
+        return TokenUsage()
     if "prompt_tokens" in usage:
         names = ("prompt_tokens", "completion_tokens", "prompt_tokens_details", "completion_tokens_details")
     else:
@@ -141,9 +141,11 @@ def tokens_of(usage: Any) -> Tokens:
         long = _count(usage.get("cache_creation"), "ephemeral_1h_input_tokens") or 0
         plain = _number(into)
         total = None if plain is None else plain + (read or 0) + written
-        return Tokens(total, read, _number(out), _count(out_details, "reasoning_tokens"), written, min(long, written))
+        return TokenUsage(
+            total, read, _number(out), _count(out_details, "reasoning_tokens"), written, min(long, written)
+        )
     written = _count(into_details, "cache_write_tokens") or 0
-    return Tokens(_number(into), cached, _number(out), _count(out_details, "reasoning_tokens"), written)
+    return TokenUsage(_number(into), cached, _number(out), _count(out_details, "reasoning_tokens"), written)
 
 
 def _count(holder: Any, name: str) -> int | None:
@@ -155,19 +157,19 @@ def _number(value: Any) -> int | None:
 
 
 @dataclass
-class Event:
+class StreamEvent:
     raw: bytes
     data: Any = None  # the JSON that it carries, if any
     is_done: bool = False
 
 
-class Events:
+class StreamParser:
     """Server-sent events, as they come out of a stream of bytes."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[Event]:
+    def feed(self, data: bytes) -> Iterator[StreamEvent]:
         looked = max(0, len(self._buffer) - 3)
         self._buffer += data
         while match := _END_OF_EVENT.search(self._buffer, looked):
@@ -176,35 +178,35 @@ class Events:
             looked = 0
             yield _event(raw)
         if len(self._buffer) > LONGEST_EVENT:
-            raise GarbageError("an event of its stream does not end")
+            raise MalformedResponseError("an event of its stream does not end")
 
-    def rest(self) -> Iterator[Event]:
+    def flush(self) -> Iterator[StreamEvent]:
         """What is left at the end, if the final empty line is missing."""
         if self._buffer.strip():
             yield _event(bytes(self._buffer) + b"\n\n")
 
 
-def _event(raw: bytes) -> Event:
+def _event(raw: bytes) -> StreamEvent:
     lines = [line.removeprefix(b"data:").strip() for line in raw.splitlines() if line.startswith(b"data:")]
     text = b"\n".join(lines)
     if text == b"[DONE]":
-        return Event(raw, is_done=True)
+        return StreamEvent(raw, is_done=True)
     if not lines:
         if not raw.strip() or raw.lstrip().startswith((b":", b"event:", b"id:", b"retry:")):
-            return Event(raw)
-        raise GarbageError("its stream holds no events")
+            return StreamEvent(raw)
+        raise MalformedResponseError("its stream holds no events")
     try:
         data = parsed(text)
     except JsonBoundsError as error:
-        raise GarbageError(f"an event of its stream {error}") from None
+        raise MalformedResponseError(f"an event of its stream {error}") from None
     except ValueError:
-        raise GarbageError("an event of its stream is not JSON") from None
+        raise MalformedResponseError("an event of its stream is not JSON") from None
     if not isinstance(data, dict):
-        raise GarbageError("an event of its stream is not an object")
-    return Event(raw, data)
+        raise MalformedResponseError("an event of its stream is not an object")
+    return StreamEvent(raw, data)
 
 
-class _Pieces(list[str]):
+class _GrowingText(list[str]):
     """A text that grows."""
 
 
@@ -224,7 +226,7 @@ class Assembly:
     _items: dict[int, dict[str, Any]] = field(default_factory=dict)
     _measure_after: int = MEASURED_EVERY
 
-    def take(self, event: Event) -> None:
+    def take(self, event: StreamEvent) -> None:
         if event.is_done:
             self.is_complete = True
         if event.data is None:
@@ -246,7 +248,7 @@ class Assembly:
         self._measure_after = size + MEASURED_EVERY
         return _extent([self._answer, self._choices, self._blocks, self._items])
 
-    def is_extra_usage(self, event: Event) -> bool:
+    def is_extra_usage(self, event: StreamEvent) -> bool:
         """Whether this is the chunk that `stream_options.include_usage` adds."""
         return bool(event.data) and event.data.get("choices") == [] and bool(event.data.get("usage"))
 
@@ -268,7 +270,7 @@ class Assembly:
                 self._answer.setdefault(name, value)
         for choice in _objects(chunk.get("choices")):
             if not isinstance(index := choice.get("index", 0), int):
-                raise GarbageError("a choice of its stream has no number")
+                raise MalformedResponseError("a choice of its stream has no number")
             held = self._choices.setdefault(index, {"index": index})
             if isinstance(delta := choice.get("delta"), dict):
                 _merge(held.setdefault("message", {}), delta)
@@ -348,8 +350,8 @@ def _merge(held: dict[str, Any], delta: dict[str, Any]) -> None:
             case None:
                 held.setdefault(name, None)
             case str() if name not in _WHOLE:
-                if not isinstance(pieces := held.get(name), _Pieces):
-                    held[name] = pieces = _Pieces()
+                if not isinstance(pieces := held.get(name), _GrowingText):
+                    held[name] = pieces = _GrowingText()
                 pieces.append(value)
             case dict() if isinstance(held.get(name), dict):
                 _merge(held[name], value)
@@ -367,17 +369,17 @@ def _merge(held: dict[str, Any], delta: dict[str, Any]) -> None:
 def _merge_list(held: list[Any], items: list[Any]) -> None:
     for item in items:
         if isinstance(item, dict) and isinstance(index := item.get("index"), int):
-            there = next((other for other in held if isinstance(other, dict) and other.get("index") == index), None)
-            if there is None:
-                held.append(there := {})
-            _merge(there, item)
+            member = next((entry for entry in held if isinstance(entry, dict) and entry.get("index") == index), None)
+            if member is None:
+                held.append(member := {})
+            _merge(member, item)
         else:
             held.append(item)
 
 
 def _joined(value: Any) -> Any:
     match value:
-        case _Pieces():
+        case _GrowingText():
             return "".join(value)
         case dict():
             return {name: _joined(item) for name, item in value.items()}

@@ -1,8 +1,8 @@
 """Grading: from a submission to its report. Nothing else reads private data."""
 
 from mlebench.data.state import is_dataset_prepared
+from mlebench.grade.batch import aggregate_reports, grade_jsonl
 from mlebench.grade.limits import Limits
-from mlebench.grade.many import aggregate_reports, grade_jsonl
 from mlebench.grade.submission import grade_csv
 from mlebench.grade.validation import validate_submission
 from mlebench.validate import stand_in, validate_format

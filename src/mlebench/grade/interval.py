@@ -132,4 +132,5 @@ def interval_of(score: float, scores: list[float], thresholds: Thresholds, *, lo
 
 def _rank(score: float, thresholds: Thresholds, *, lower: bool) -> int:
     medals = Medals.of(score, thresholds, lower=lower)
-    return 3 * medals.gold_medal + 2 * medals.silver_medal + medals.bronze_medal
+    earned = (medals.bronze_medal, medals.silver_medal, medals.gold_medal)
+    return earned.index(True) + 1 if True in earned else 0

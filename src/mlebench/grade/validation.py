@@ -9,11 +9,11 @@ from mlebench.core.outcomes import GRADER_ERROR, INVALID
 from mlebench.core.untrusted import LARGEST_SUBMISSION, UntrustedFileError, open_untrusted
 from mlebench.data.answers import answers_for_grader
 from mlebench.data.state import require_prepared
-from mlebench.grade.hashing import HashedStream
+from mlebench.grade.in_process import HashedStream
 from mlebench.grade.log import log_validation
 from mlebench.registry import Competition, competition_of
-from mlebench.validate.check import VALID, invalid
-from mlebench.validate.reading import has_csv_name, read_table
+from mlebench.validate.format_check import VALID, invalid
+from mlebench.validate.submission_table import has_csv_name, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,7 @@ def validate_submission(submission: Path, competition: Competition | str) -> tup
             open_untrusted(submission, LARGEST_SUBMISSION) as file,
             HashedStream(file, LARGEST_SUBMISSION) as stream,
         ):
-            table = read_table(cast("BinaryIO", stream))
+            table = read_table(cast("BinaryIO", stream), competition)
             sha256 = stream.sha256()
     except UntrustedFileError as error:
         return False, invalid(f"Submission file {submission} {error}.")
@@ -53,7 +53,7 @@ def validate_submission(submission: Path, competition: Competition | str) -> tup
 def _verdict(table: "pd.DataFrame", competition: Competition) -> tuple[str, str]:
     """A word for the log, and a message."""
     try:
-        competition.grader.score(table, answers_for_grader(competition.answers))
+        competition.grader.score(table, answers_for_grader(competition))
     except InvalidSubmissionError as error:
         return INVALID, invalid(f"The grader does not accept it:\n{error}")
     except (Exception, SystemExit) as error:

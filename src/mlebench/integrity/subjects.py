@@ -3,8 +3,10 @@
 import json
 import logging
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +14,17 @@ from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import LFS_POINTER, is_lfs_pointer
 from mlebench.core.os_errors import reason_of
 from mlebench.core.paths import CODE, LOGS
-from mlebench.core.untrusted import UntrustedFileError, open_below, open_untrusted
+from mlebench.core.untrusted import ANY_SIZE, UntrustedFileError, open_below, open_untrusted, walk
 from mlebench.records.findings import Findings
 from mlebench.records.run_groups import Group, Run, find_group
 
 logger = logging.getLogger(__name__)
 
 MOST_FILES = 10_000
-MOST_DEPTH = 20
-ANY = 1 << 62  # bytes: only a little of a file is read, so any size will do
 
 
 @dataclass(frozen=True)
-class Source:
+class AgentFile:
     """A file that an agent left: its name for readers, and where it is."""
 
     name: str
@@ -38,7 +38,7 @@ class Source:
     def ends(self, head: int, tail: int) -> tuple[bytes, bytes]:
         """At most `head` bytes of its beginning and `tail` of its end; they do not overlap."""
         try:
-            opened = open_below(self.root, self.parts, ANY) if self.parts else open_untrusted(self.root, ANY)
+            opened = open_below(self.root, self.parts, ANY_SIZE) if self.parts else open_untrusted(self.root, ANY_SIZE)
             with opened as file:
                 begun = file.read(head)
                 file.seek(max(file.tell(), os.fstat(file.fileno()).st_size - tail))
@@ -55,8 +55,8 @@ class Subject:
     name: str
     competition: str
     submission: Path | None
-    logs: tuple[Source, ...]
-    code: tuple[Source, ...]
+    logs: tuple[AgentFile, ...]
+    code: tuple[AgentFile, ...]
     run: Run | None = None
     group: Group | None = None
 
@@ -77,7 +77,7 @@ def read_subjects(source: Group | Path | str, *runs_dirs: Path) -> Iterator[Subj
 
 def of_run(run: Run, group: Group) -> Subject:
     root = run.paths.root
-    logs = [*sources_below(root, LOGS), *([Source(run.paths.log.name, root, (run.paths.log.name,))])]
+    logs = [*sources_below(root, LOGS), *([AgentFile(run.paths.log.name, root, (run.paths.log.name,))])]
     return Subject(
         origin=group.paths.root.name,
         name=root.name,
@@ -109,24 +109,11 @@ class FindingsWriter:
             self._has_warned = True
 
 
-def sources_below(root: Path, *inside: str) -> Iterator[Source]:
+def sources_below(root: Path, *inside: str) -> Iterator[AgentFile]:
     """The regular files below a folder, by name, up to a maximum; links are skipped."""
-    left = MOST_FILES
-    waiting = [inside]
-    while waiting and left > 0:
-        parts = waiting.pop()
-        try:
-            with os.scandir(root.joinpath(*parts)) as entries:
-                found = sorted(entries, key=lambda entry: entry.name)
-        except OSError:
-            continue
-        for entry in found[:left]:
-            here = (*parts, entry.name)
-            if entry.is_dir(follow_symlinks=False) and len(here) < MOST_DEPTH:
-                waiting.append(here)
-            elif entry.is_file(follow_symlinks=False):
-                left -= 1
-                yield Source("/".join(here), root, here)
+    entries = (entry for entry in walk(root, *inside) if entry.status and stat.S_ISREG(entry.status.st_mode))
+    for entry in islice(entries, MOST_FILES):
+        yield AgentFile("/".join(entry.parts), root, entry.parts)
 
 
 def _of_lines(path: Path) -> Iterator[Subject]:
@@ -141,18 +128,18 @@ def _of_lines(path: Path) -> Iterator[Subject]:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:
-            data = json.loads(line)
+            values = json.loads(line)
         except (ValueError, RecursionError):
-            data = None
-        if not isinstance(data, dict) or not isinstance(data.get("competition_id"), str):
+            values = None
+        if not isinstance(values, dict) or not isinstance(values.get("competition_id"), str):
             raise PrerequisiteError(f"{path}, line {number}: there is no JSON object with a `competition_id`")
         yield Subject(
             origin=str(path),
             name=f"line {number}",
-            competition=data["competition_id"],
-            submission=_path(data, "submission_path", path),
-            logs=tuple(_given(_path(data, "logs_path", path))),
-            code=tuple(_given(_path(data, "code_path", path))),
+            competition=values["competition_id"],
+            submission=_path(values, "submission_path", path),
+            logs=tuple(_given(_path(values, "logs_path", path))),
+            code=tuple(_given(_path(values, "code_path", path))),
         )
 
 
@@ -164,11 +151,11 @@ def _path(data: dict[str, Any], key: str, beside: Path) -> Path | None:
     return path if path.exists() else None
 
 
-def _given(path: Path | None) -> Iterator[Source]:
+def _given(path: Path | None) -> Iterator[AgentFile]:
     """What a line names: a file, or all files of a folder."""
     if path is None:
         return
     if path.is_dir():
         yield from sources_below(path)
     else:
-        yield Source(path.name, path, ())
+        yield AgentFile(path.name, path, ())

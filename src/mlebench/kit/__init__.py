@@ -4,12 +4,11 @@ Competitions import only from these two and from `mlebench.metrics`.
 """
 
 from mlebench.core.errors import InvalidSubmissionError, PrerequisiteError
+from mlebench.engine.byte_chunks import ByteChunks
 from mlebench.engine.frames import read_frame, values_of
-from mlebench.engine.reading import md5_of
+from mlebench.engine.raw_streams import md5_of
 from mlebench.engine.records.jsontext import encode_json
 from mlebench.engine.tables import Table, is_in, join_text, one_hot, renumber, unique
-from mlebench.engine.texts import Pieces
-from mlebench.kit.catalogues import ImageCatalogue
 from mlebench.kit.checks import (
     align,
     as_text,
@@ -24,23 +23,25 @@ from mlebench.kit.checks import (
     split_records,
     words_as_numbers,
 )
-from mlebench.kit.files import Raw, RawFile, open_raw
 from mlebench.kit.headers import npy_shape, png_size
+from mlebench.kit.image_catalogues import ImageCatalogue
 from mlebench.kit.outputs import Output, accepts_paths
-from mlebench.kit.rle import Runs, decode_runs, encode_runs, parse_masks, parse_runs
+from mlebench.kit.picture_groups import connected, groups_of_pictures, picture_hash
+from mlebench.kit.raw import Raw, RawFile, open_raw
+from mlebench.kit.rle import RunLengths, decode_runs, encode_runs, parse_masks, parse_runs
 from mlebench.kit.samples import public_sample, public_sample_bytes, with_both_classes
-from mlebench.kit.splits import split_groups, split_per_class, split_rows
+from mlebench.kit.splits import split_groups, split_per_class, split_rows, split_whole_groups
 from mlebench.kit.tokens import TokenSplit, split_tokens
 
 __all__ = [
+    "ByteChunks",
     "ImageCatalogue",
     "InvalidSubmissionError",
     "Output",
-    "Pieces",
     "PrerequisiteError",
     "Raw",
     "RawFile",
-    "Runs",
+    "RunLengths",
     "Table",
     "TokenSplit",
     "accepts_paths",
@@ -48,9 +49,11 @@ __all__ = [
     "as_text",
     "as_words",
     "column_values",
+    "connected",
     "decode_runs",
     "encode_json",
     "encode_runs",
+    "groups_of_pictures",
     "is_in",
     "join_text",
     "md5_of",
@@ -59,6 +62,7 @@ __all__ = [
     "open_raw",
     "parse_masks",
     "parse_runs",
+    "picture_hash",
     "png_size",
     "public_sample",
     "public_sample_bytes",
@@ -75,6 +79,7 @@ __all__ = [
     "split_records",
     "split_rows",
     "split_tokens",
+    "split_whole_groups",
     "unique",
     "values_of",
     "with_both_classes",

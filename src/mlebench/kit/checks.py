@@ -274,14 +274,14 @@ def _classes(values: np.ndarray) -> int:
 def _id_mismatch(name: str, ids: np.ndarray, expected: np.ndarray) -> str:
     got, wanted = pd.Index(ids), pd.Index(expected)
     foreign, absent = got.difference(wanted, sort=False), wanted.difference(got, sort=False)
-    found = []
+    mismatches = []
     if len(absent):
-        found.append(f"{len(absent)} expected ids are missing (first: {_short(absent[0])})")
+        mismatches.append(f"{len(absent)} expected ids are missing (first: {_short(absent[0])})")
     if len(foreign):
-        found.append(f"{len(foreign)} ids are unknown (first: {_short(foreign[0])})")
-    if not found:
-        found.append("some ids are repeated or empty")
-    return f"The `{name}` column does not hold the expected ids: {', '.join(found)}."
+        mismatches.append(f"{len(foreign)} ids are unknown (first: {_short(foreign[0])})")
+    if not mismatches:
+        mismatches.append("some ids are repeated or empty")
+    return f"The `{name}` column does not hold the expected ids: {', '.join(mismatches)}."
 
 
 def _short(value: Any) -> str:

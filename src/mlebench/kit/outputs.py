@@ -17,18 +17,16 @@ from mlebench.core.authors import checked, require_parameters
 from mlebench.core.errors import CompetitionError, RawDataError
 from mlebench.core.paths import PRIVATE, PUBLIC
 from mlebench.engine.archives.write_archive import Pack, PackFormat, pack_format_of
-from mlebench.engine.output.execute_plan import execute_plan
-from mlebench.engine.output.ledger import Ledger
-from mlebench.engine.output.plan import FolderPlan
-from mlebench.engine.output.table_files import format_of
+from mlebench.engine.byte_chunks import ByteChunks
+from mlebench.engine.output.execute_plan import execute_plan, format_of
+from mlebench.engine.output.folder_plan import FolderPlan, WrittenFiles
 from mlebench.engine.progress import SILENT, SILENT_STAGE, Progress, Stage
-from mlebench.engine.reading import reporting_pieces
+from mlebench.engine.raw_streams import reporting_pieces
 from mlebench.engine.records.jsonlines import RecordFormat
 from mlebench.engine.records.jsontext import json_pieces
 from mlebench.engine.tables import Quoting, Table
-from mlebench.engine.texts import Pieces
 from mlebench.engine.trees import check_name, missing
-from mlebench.kit.files import Raw, RawFile, open_raw
+from mlebench.kit.raw import Raw, RawFile, open_raw
 
 LAST_READ = "The last raw files that were read: "
 
@@ -37,9 +35,13 @@ class Output:
     """A folder to fill: tables, JSON, raw files and archives of them, each under its name."""
 
     def __init__(
-        self, folder: Path, ledger: Ledger | None = None, progress: Progress = SILENT, planning: Stage = SILENT_STAGE
+        self,
+        folder: Path,
+        recorded: WrittenFiles | None = None,
+        progress: Progress = SILENT,
+        planning: Stage = SILENT_STAGE,
     ):
-        self.plan = FolderPlan(folder, ledger, planning)
+        self.plan = FolderPlan(folder, recorded, planning)
         self._progress = progress
         self._placing: dict[tuple[CodeType, int], None] = {}  # lines that place files
 
@@ -65,7 +67,7 @@ class Output:
         self.plan.contents[name] = pieces
 
     @checked
-    def write_pieces(self, name: str, pieces: Pieces) -> None:
+    def write_pieces(self, name: str, pieces: ByteChunks) -> None:
         """A file that is too large for memory and is not a table of rows from another file."""
         self.plan.claim(name)
         self.plan.contents[name] = pieces
@@ -128,7 +130,7 @@ class Output:
     def pack(
         self,
         name: str,
-        members: Mapping[str, Table | RawFile | Pieces | bytes],
+        members: Mapping[str, Table | RawFile | ByteChunks | bytes],
         *,
         format: PackFormat | None = None,
         deflate: bool = False,
@@ -140,8 +142,8 @@ class Output:
         ends with a slash is an empty folder.
         """
         for member, content in members.items():
-            if not isinstance(content, Table | RawFile | Pieces | bytes):
-                kinds = "a Table, a raw file, Pieces or bytes"
+            if not isinstance(content, Table | RawFile | ByteChunks | bytes):
+                kinds = "a Table, a raw file, ByteChunks or bytes"
                 raise CompetitionError(f"{member} in {name} must be {kinds}, not a {type(content).__name__}")
         self.plan.claim(name)
         self.plan.packs[name] = Pack(dict(members), format or pack_format_of(name), deflate, quoting)
@@ -152,7 +154,7 @@ class Output:
         (self.plan.folder / name).mkdir(parents=True, exist_ok=True)
 
 
-class Prepared:
+class PreparedFiles:
     """What is known about each file below `public/` and `private/`, sorted by name; there may be millions."""
 
     def __init__(self, outputs: Mapping[str, Output], progress: Progress):
@@ -171,17 +173,17 @@ def run_prepare(
     private: Path,
     progress: Progress = SILENT,
     unpacked: Path | None = None,
-    ledger: Path | None = None,
-) -> Prepared:
+    record_path: Path | None = None,
+) -> PreparedFiles:
     """Call a competition's `prepare` on plain paths.
 
     `progress` is told about each large file that is read, and then about what is written and placed. What an earlier
-    attempt left in the folder `unpacked`, or recorded in the `ledger`, is not unpacked or written again.
+    attempt left in the folder `unpacked`, or recorded in `record_path`, is not unpacked or written again.
     """
-    noted = Ledger(ledger) if ledger else None
+    recorded = WrittenFiles(record_path) if record_path else None
     planning = progress.stage("planning", None)
     outputs = {
-        side: Output(folder, noted, progress, planning) for side, folder in ((PUBLIC, public), (PRIVATE, private))
+        side: Output(folder, recorded, progress, planning) for side, folder in ((PUBLIC, public), (PRIVATE, private))
     }
     with open_raw(raw, private.parent, progress, unpacked) as source:
         try:
@@ -193,7 +195,7 @@ def run_prepare(
                 error.add_note(f"{LAST_READ}{', '.join([*source.opened][-3:])}")
             raise
     progress.tell("checking")
-    return Prepared(outputs, progress)
+    return PreparedFiles(outputs, progress)
 
 
 def accepts_paths(prepare: Callable[[Raw, Output, Output], None]) -> Callable[..., None]:

@@ -13,20 +13,21 @@ from mlebench.core.errors import InvalidSubmissionError
 FAR = 2**61  # larger than any image; the sum of two such numbers fits in 64 bits
 
 
-class Runs(NamedTuple):
+class RunLengths(NamedTuple):
     """Half-open, zero-based pixel ranges, sorted and disjoint."""
 
     starts: np.ndarray
     ends: np.ndarray
 
 
-def parse_runs(text: str, pixels: int, *, strict: bool = True) -> Runs:
+def parse_runs(text: str, pixels: int, *, strict: bool = True) -> RunLengths:
     """Parse the runs of a mask with that many pixels; ValueError says what is wrong with the text.
 
-    `strict=False` accepts what the published graders accept: runs past the last pixel are cut off there; of odd numbers
-    of tokens, one gives an empty mask, and three make two runs that share the only length.
+    A mask without pixels is an empty text or, if `strict`, a minus sign. `strict=False` accepts what the published
+    graders accept: runs past the last pixel are cut off there; of odd numbers of tokens, one gives an empty mask, and
+    three make two runs that share the only length.
     """
-    tokens = _whole_numbers(text, strict=strict)
+    tokens = _whole_numbers("" if strict and text == "-" else text, strict=strict)
     starts, lengths = tokens[0::2], tokens[1::2]
     if len(starts) != len(lengths):
         if strict or len(tokens) > 3:
@@ -44,7 +45,7 @@ def parse_runs(text: str, pixels: int, *, strict: bool = True) -> Runs:
     starts, ends = starts[inside], np.minimum(ends[inside], pixels)
     if (starts[1:] < ends[:-1]).any():
         raise ValueError("runs of a run-length encoding overlap")
-    return Runs(starts, ends)
+    return RunLengths(starts, ends)
 
 
 def _whole_numbers(text: str, *, strict: bool) -> np.ndarray:
@@ -60,7 +61,7 @@ def _whole_numbers(text: str, *, strict: bool) -> np.ndarray:
 
 def parse_masks(
     texts: Iterable[str], pixels: Iterable[int], *, column: str, ids: Iterable[Any], strict: bool = True
-) -> list[Runs]:
+) -> list[RunLengths]:
     """The masks in a column of a submission, for images of these sizes; errors say which row is wrong and why."""
     masks = []
     for text, count, id in zip(texts, pixels, ids, strict=True):
@@ -71,7 +72,7 @@ def parse_masks(
     return masks
 
 
-def decode_runs(runs: Runs, height: int, width: int) -> np.ndarray:
+def decode_runs(runs: RunLengths, height: int, width: int) -> np.ndarray:
     """The mask as a boolean array of shape (height, width)."""
     edges = np.zeros(height * width + 1, dtype=np.int8)
     np.add.at(edges, runs.starts, 1)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from mlebench.core.errors import NotPreparedError
 from mlebench.engine.frames import read_frame, values_of
-from mlebench.kit.files import open_raw
+from mlebench.kit.raw import open_raw
 
 
 class HasPublicSample(Protocol):
@@ -55,7 +55,7 @@ def with_both_classes(table: pd.DataFrame, targets: Any) -> pd.DataFrame:
     """
     alike = [name for name in targets if _is_one_number(values_of(table[name]))]
     turns = np.arange(len(table)) % max(2, len(alike))
-    return table.assign(**{name: (turns == place).astype(table[name].dtype) for place, name in enumerate(alike)})
+    return table.assign(**{name: (turns == index).astype(table[name].dtype) for index, name in enumerate(alike)})
 
 
 def _is_one_number(values: np.ndarray) -> bool:

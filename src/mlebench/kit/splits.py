@@ -47,6 +47,30 @@ def split_groups(
     return table.where(~in_test), table.where(in_test)
 
 
+@checked
+def split_whole_groups(
+    items: Items, groups: Sequence[Any] | np.ndarray, *, test_size: float | int, seed: int
+) -> tuple[Items, Items]:
+    """Split items so that no group is on both sides; `groups` names the group of every item.
+
+    Groups are shuffled and go to test, one after another, until test has its share of the items. Both sides keep the
+    order of the items.
+    """
+    if len(groups) != len(items):
+        raise CompetitionError(f"there are {len(items)} items, but {len(groups)} names of groups")
+    wanted = _count(test_size, len(items), math.ceil) or 0
+    numbers, names = pd.factorize(np.asarray(groups, dtype=object))
+    order = np.random.RandomState(seed).permutation(len(names))
+    held = np.cumsum(np.bincount(numbers, minlength=len(names))[order])
+    chosen = order[: np.searchsorted(held, wanted) + 1]
+    in_test = np.isin(numbers, chosen)
+    if not 0 < wanted <= len(items) or in_test.all():
+        raise RawDataError(
+            f"{len(names)} groups of {len(items)} items cannot be split into training and {wanted} for testing"
+        )
+    return _take(items, np.flatnonzero(~in_test)), _take(items, np.flatnonzero(in_test))
+
+
 def _split_blocks(keys: np.ndarray, test_size: float | int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers of train and test, block after block; a row without a value is in neither."""
     groups, values = pd.factorize(keys, sort=True)
@@ -79,9 +103,9 @@ def split_per_class(
     order, in_test = np.empty_like(rows), np.zeros(len(rows), dtype=bool)
     for size in np.unique(sizes).tolist():  # classes of one size are all split in the same way
         train, test = _split_class(size, test_size, seed, small_below)
-        places = starts[sizes == size, None] + np.arange(size)
-        order[places] = rows[places[:, np.concatenate([test, train])]]
-        in_test[places[:, : len(test)]] = True
+        positions = starts[sizes == size, None] + np.arange(size)
+        order[positions] = rows[positions[:, np.concatenate([test, train])]]
+        in_test[positions[:, : len(test)]] = True
     shuffled = order[in_test].tolist()
     random.Random(seed).shuffle(shuffled)
     return order[~in_test], np.array(shuffled, dtype=np.intp)

@@ -75,10 +75,13 @@ def probabilistic_f1(y_true: np.ndarray, y_pred: np.ndarray) -> float:
     the number of true positives. The score is their harmonic mean, 0 if either is 0. Predictions are clipped to 0 … 1.
     """
     positive, predicted = np.asarray(y_true).astype(bool), np.clip(np.asarray(y_pred, dtype=float), 0, 1)
-    found = predicted[positive].sum()
-    if not found:
+    true_positives = predicted[positive].sum()
+    if not true_positives:
         return np.float64(0)
-    precision, recall = found / (found + predicted[~positive].sum()), found / np.count_nonzero(positive)
+    precision, recall = (
+        true_positives / (true_positives + predicted[~positive].sum()),
+        true_positives / np.count_nonzero(positive),
+    )
     return 2 * (precision * recall) / (precision + recall)
 
 
@@ -100,19 +103,28 @@ def kl_divergence(
     return np.mean((np.nansum if ignore_empty else np.sum)(terms, axis=1))
 
 
-def quadratic_weighted_kappa(y_true: np.ndarray, y_pred: np.ndarray) -> float:
+def quadratic_weighted_kappa(y_true: np.ndarray, y_pred: np.ndarray, *, by_value: bool = False) -> float:
     """Cohen's kappa of two ratings whose disagreement costs the square of its size; higher is better.
 
     It is 1 - (cost of the pairs) / (expected cost if the same ratings were paired at random). Disagreement is measured
     in positions among the classes that occur, so an unused class is skipped, as in the published scores. NaN
-    if only one class occurs.
+    if only one class occurs. With `by_value` it is measured in the ratings themselves, which are whole numbers, so it
+    does not depend on which of them occur; and if only one does, kappa is 0.
     """
-    classes, places = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
-    true, predicted = np.split(places.ravel(), 2)
+    if by_value:
+        return _kappa_by_value(np.asarray(y_true, dtype=float), np.asarray(y_pred, dtype=float))
+    classes, codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)
+    true, predicted = np.split(codes.ravel(), 2)
     counts = [np.bincount(rated, minlength=len(classes)) for rated in (true, predicted)]
     cost = np.square(np.subtract.outer(np.arange(len(classes)), np.arange(len(classes))))
     by_chance = np.sum(cost * (np.outer(*counts) / len(true)))
     return np.float64(1 - np.sum(np.square(true - predicted)) / by_chance) if by_chance else np.float64("nan")
+
+
+def _kappa_by_value(true: np.ndarray, predicted: np.ndarray) -> float:
+    values, counts = np.unique(predicted, return_counts=True)
+    by_chance = sum(count * np.mean(np.square(true - value)) for value, count in zip(values, counts, strict=True))
+    return np.float64(1 - np.sum(np.square(true - predicted)) / by_chance if by_chance else 0)
 
 
 def matthews_correlation(y_true: np.ndarray, y_pred: np.ndarray) -> float:

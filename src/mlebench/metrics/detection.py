@@ -177,11 +177,11 @@ def yaw_box_iou(found: np.ndarray, true: np.ndarray) -> np.ndarray:
     apart = np.hypot(*np.moveaxis(found[:, None, :2] - true[None, :, :2], 2, 0))
     reach = np.hypot(found[:, 3], found[:, 4])[:, None] / 2 + np.hypot(true[:, 3], true[:, 4]) / 2
     ours, theirs = np.nonzero(apart <= reach)  # few are near enough to touch
-    one, other = found[ours], true[theirs]
-    bottom = np.maximum(one[:, 2] - one[:, 5] / 2, other[:, 2] - other[:, 5] / 2)
-    top = np.minimum(one[:, 2] + one[:, 5] / 2, other[:, 2] + other[:, 5] / 2)
-    shared = _ground_intersections(one, other) * np.maximum(top - bottom, 0)
-    union = one[:, 3:6].prod(axis=1) + other[:, 3:6].prod(axis=1) - shared
+    ours_boxes, other = found[ours], true[theirs]
+    bottom = np.maximum(ours_boxes[:, 2] - ours_boxes[:, 5] / 2, other[:, 2] - other[:, 5] / 2)
+    top = np.minimum(ours_boxes[:, 2] + ours_boxes[:, 5] / 2, other[:, 2] + other[:, 5] / 2)
+    shared = _ground_intersections(ours_boxes, other) * np.maximum(top - bottom, 0)
+    union = ours_boxes[:, 3:6].prod(axis=1) + other[:, 3:6].prod(axis=1) - shared
     result[ours, theirs] = np.clip(shared / union, 0, 1)
     return result
 
@@ -274,13 +274,13 @@ def _greedy_matches(
     The box given by `frees` leaves what it takes free for others.
     """
     matches, free = [], list(range(overlaps.shape[1]))
-    for place, shares in enumerate(overlaps.tolist()):
+    for row, shares in enumerate(overlaps.tolist()):
         best, match = least, -1
         for true in free:
             if beats(shares[true], best):
                 best, match = shares[true], true
         matches.append(match)
-        if match >= 0 and place != frees:
+        if match >= 0 and row != frees:
             free.remove(match)
     return np.array(matches, dtype=int)
 

@@ -87,10 +87,10 @@ def label_weighted_ranking_precision(y_true: np.ndarray, y_score: np.ndarray) ->
     score = np.take_along_axis(score, order, axis=1)
     if not true.any():
         raise ValueError("a precision of labels needs a true one")
-    places = np.arange(score.shape[1])
+    ranks = np.arange(score.shape[1])
     last = np.ones(score.shape, dtype=bool)  # labels with the same score share the rank of the last one
     last[:, :-1] = score[:, :-1] != score[:, 1:]
-    shared = np.minimum.accumulate(np.where(last, places, len(places))[:, ::-1], axis=1)[:, ::-1]
+    shared = np.minimum.accumulate(np.where(last, ranks, len(ranks))[:, ::-1], axis=1)[:, ::-1]
     hits = np.take_along_axis(np.cumsum(true, axis=1), shared, axis=1)
     return np.float64(np.mean((hits / (shared + 1))[true]))
 
@@ -132,10 +132,10 @@ def average_precision_at_k(actual: Collection[Any], predicted: Sequence[Any], k:
     if not actual:
         return 0.0
     hits, total, seen = 0, 0.0, set()
-    for place, item in enumerate(predicted[:k], start=1):
+    for rank, item in enumerate(predicted[:k], start=1):
         if item in actual and item not in seen:
             hits += 1
-            total += hits / place
+            total += hits / rank
             seen.add(item)
     return total / min(len(actual), k)
 
@@ -163,8 +163,8 @@ def pooled_kendall_tau(y_true: Iterable[Sequence[Any]], y_pred: Iterable[Sequenc
     ranks = array("q")  # of what is predicted, over all lists: pairs from different lists are never wrong
     for true, predicted in zip(y_true, y_pred, strict=True):
         pairs += len(true) * (len(true) - 1)
-        place = {item: rank for rank, item in enumerate(true, start=len(ranks))}
-        ranks.extend(map(place.__getitem__, predicted))
+        rank_of = {item: rank for rank, item in enumerate(true, start=len(ranks))}
+        ranks.extend(map(rank_of.__getitem__, predicted))
     return 1 - 4 * _inversions(np.array(ranks, dtype=np.int64)) / pairs
 
 

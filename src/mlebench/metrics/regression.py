@@ -12,10 +12,14 @@ def mean_absolute_error(y_true: np.ndarray, y_pred: np.ndarray) -> float:
     return np.float64(np.mean(np.abs(np.asarray(y_pred, dtype=float) - np.asarray(y_true, dtype=float))))
 
 
-def rmse(y_true: np.ndarray, y_pred: np.ndarray) -> float:
-    """Root mean squared error; infinite where a square is beyond the largest float."""
+def rmse(y_true: np.ndarray, y_pred: np.ndarray, *, scaled: bool = False) -> float:
+    """Root mean squared error. Squares beyond the largest float make it infinite, unless errors are `scaled` first."""
+    errors = np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float)
+    if scaled:
+        largest = float(np.abs(errors).max()) or 1.0
+        return largest * float(np.sqrt(np.mean(np.square(errors / largest))))
     with np.errstate(over="ignore"):
-        return np.sqrt(np.mean(np.square(np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float))))
+        return np.sqrt(np.mean(np.square(errors)))
 
 
 def rmsle(y_true: np.ndarray, y_pred: np.ndarray) -> float:
@@ -36,17 +40,23 @@ def _unit_vectors(directions: np.ndarray) -> np.ndarray:
     return np.array([np.sin(zenith) * np.cos(azimuth), np.sin(zenith) * np.sin(azimuth), np.cos(zenith)])
 
 
-def mean_log_error_of_groups(y_true: np.ndarray, y_pred: np.ndarray, groups: np.ndarray) -> float:
+def mean_log_error_of_groups(
+    y_true: np.ndarray, y_pred: np.ndarray, groups: np.ndarray, *, floor: float | None = None
+) -> float:
     """The mean over groups of ln(mean absolute error), minus infinity where a group has no error at all.
 
-    Every group weighs the same, and so does every halving of its error.
+    Every group weighs the same, and so does every halving of its error. With a floor, which is the least that a mean
+    error counts, the score is finite.
     """
     names = groups.tolist()
     numbers = {name: number for number, name in enumerate(sorted(set(names)))}
-    places = np.array([numbers[name] for name in names], dtype=int)
+    codes = np.array([numbers[name] for name in names], dtype=int)
     errors = np.abs(np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float))
+    means = np.bincount(codes, errors) / np.bincount(codes)
+    if floor is not None:
+        means = np.clip(means, floor, np.finfo(float).max)
     with np.errstate(divide="ignore"):
-        logs = np.log(np.bincount(places, errors) / np.bincount(places))
+        logs = np.log(means)
     return np.float64(np.mean(logs))
 
 
@@ -76,29 +86,32 @@ def haversine_distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 def mean_percentile_distance(y_true: np.ndarray, y_pred: np.ndarray, groups: np.ndarray) -> float:
     """The mean over groups of points of the mean of the 50th and the 95th percentile of `haversine_distances`."""
-    _, places = np.unique(groups, return_inverse=True)
-    order = np.argsort(places, kind="stable")
+    _, codes = np.unique(groups, return_inverse=True)
+    order = np.argsort(codes, kind="stable")
     distances = haversine_distances(y_true, y_pred)[order]
-    of_groups = np.split(distances, np.flatnonzero(np.diff(places[order])) + 1)
+    of_groups = np.split(distances, np.flatnonzero(np.diff(codes[order])) + 1)
     return np.float64(np.mean([np.quantile(some, (0.5, 0.95)).mean() for some in of_groups]))
 
 
-def pearson(y_true: np.ndarray, y_pred: np.ndarray) -> float:
+def pearson(y_true: np.ndarray, y_pred: np.ndarray, *, undefined_value: float = float("nan")) -> float:
     """Pearson's correlation: the cosine between deviations from the mean.
 
-    NaN where one side is constant or holds a value that is not finite.
+    It is not defined where one side is constant, holds a value that is not finite, or has an infinite sum.
     """
     with np.errstate(all="ignore"):
-        return np.clip(np.dot(_unit_deviations(y_true), _unit_deviations(y_pred)), -1, 1)
+        cosine = np.clip(np.dot(_unit_deviations(y_true), _unit_deviations(y_pred)), -1, 1)
+    return np.float64(undefined_value) if np.isnan(cosine) else cosine
 
 
-def mean_column_spearman(y_true: np.ndarray, y_pred: np.ndarray) -> float:
+def mean_column_spearman(y_true: np.ndarray, y_pred: np.ndarray, *, undefined_value: float = float("nan")) -> float:
     """The mean over columns of Spearman's correlation, which is Pearson's of ranks; ties share their mean rank.
 
-    NaN where one column of either side is constant or has a gap. Anything that can be sorted has ranks, text too.
+    It is not defined where a column of either side is constant or has a gap. Anything that can be sorted has ranks,
+    text too.
     """
     columns = zip(np.asarray(y_true).T, np.asarray(y_pred).T, strict=True)
-    return np.float64(np.mean([pearson(_ranks(true), _ranks(predicted)) for true, predicted in columns]))
+    correlations = np.array([pearson(_ranks(true), _ranks(predicted)) for true, predicted in columns])
+    return np.float64(np.mean(np.where(np.isnan(correlations), undefined_value, correlations)))
 
 
 def _unit_deviations(values: np.ndarray) -> np.ndarray:

@@ -114,21 +114,22 @@ def _farthest_square(mask: np.ndarray, other: np.ndarray, spacing: np.ndarray) -
     enough to others to rule them out.
     """
     padded = np.pad(other, LOOK_AROUND)
-    left = np.flatnonzero(np.pad(mask & ~other, LOOK_AROUND))
+    remaining = np.flatnonzero(np.pad(mask & ~other, LOOK_AROUND))
     farthest = 0.0
     around = _steps_around(padded.shape, spacing)
-    some = left[:: len(left) // SAMPLE + 1]
-    far_apart = not padded.ravel()[some[:, None] + [step for _, step in around]].any(axis=1).all()
+    sample = remaining[:: len(remaining) // SAMPLE + 1]
+    far_apart = not padded.ravel()[sample[:, None] + [step for _, step in around]].any(axis=1).all()
     for square, step in () if far_apart else around:
-        found = padded.ravel()[left + step]
-        if found.any():
-            farthest, left = square, left[~found]
-        if not len(left):
+        touched = padded.ravel()[remaining + step]
+        if touched.any():
+            farthest, remaining = square, remaining[~touched]
+        if not len(remaining):
             return farthest
     points, others = (
-        np.array(np.unravel_index(places, padded.shape)) * spacing[:, None] for places in (left, np.flatnonzero(padded))
+        np.array(np.unravel_index(places, padded.shape)) * spacing[:, None]
+        for places in (remaining, np.flatnonzero(padded))
     )
-    bounds = np.full(len(left), np.inf)
+    bounds = np.full(len(remaining), np.inf)
     while len(bounds):
         squares = _squares(others, points[:, np.argmax(bounds)])
         nearest = np.argmin(squares)
@@ -147,9 +148,11 @@ def _steps_around(shape: tuple[int, ...], spacing: np.ndarray) -> list[tuple[flo
     offsets = np.indices((2 * LOOK_AROUND + 1,) * len(shape)).reshape(len(shape), -1) - LOOK_AROUND
     squares = np.square(offsets * spacing[:, None]).sum(axis=0)
     strides = np.cumprod([1, *shape[:0:-1]])[::-1]
-    whole = squares < np.square((LOOK_AROUND + 1) * spacing.min())
-    nearest_first = np.argsort(squares[whole], kind="stable")
-    return list(zip(squares[whole][nearest_first].tolist(), (strides @ offsets)[whole][nearest_first], strict=True))
+    reliable = squares < np.square((LOOK_AROUND + 1) * spacing.min())
+    nearest_first = np.argsort(squares[reliable], kind="stable")
+    return list(
+        zip(squares[reliable][nearest_first].tolist(), (strides @ offsets)[reliable][nearest_first], strict=True)
+    )
 
 
 def _squares(points: np.ndarray, point: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 `read(path, Kind)` and `write(path, record)` read and write a record on disk; only planning writes the records of new
 runs itself, thousands at a time, before anybody can see their group. What a file says is checked against
-the types here once, so that nobody who has a record need doubt it. docs/runs.md describes every field.
+the types here once, so that nobody who has a record need doubt it. docs/reference/records.md describes every field.
 """
 
 from mlebench.records.base import DamagedRecordError, Record, now, parse, read, write

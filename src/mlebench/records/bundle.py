@@ -21,7 +21,7 @@ class BundledCompetition(msgspec.Struct, frozen=True, kw_only=True):
     graded_by: Text | None = None
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True):
+class BundleMember(msgspec.Struct, frozen=True, kw_only=True):
     name: Text
     size: Count
     sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
@@ -35,14 +35,14 @@ class Redaction(msgspec.Struct, frozen=True, kw_only=True):
     what: Text
 
 
-class Cut(msgspec.Struct, frozen=True, kw_only=True):
+class ShortenedLog(msgspec.Struct, frozen=True, kw_only=True):
     """A long log, of which only the beginning and the end are included."""
 
     name: Text
     bytes: Count  # before
 
 
-class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+class OmittedFile(msgspec.Struct, frozen=True, kw_only=True):
     name: Text
     reason: Text
 
@@ -51,10 +51,10 @@ class BundleManifest(Record, frozen=True, kw_only=True):
     group: Name
     created_at: Time | None  # the group, not the bundle: the same group gives the same bytes
     competitions: list[BundledCompetition]
-    members: list[Member]  # in the order of the archive
+    members: list[BundleMember]  # in the order of the archive
     redacted: list[Redaction] = []
-    cut: list[Cut] = []
-    left_out: list[LeftOut] = []
+    cut: list[ShortenedLog] = []
+    left_out: list[OmittedFile] = []
 
 
 class RunVerdict(msgspec.Struct, frozen=True, kw_only=True):

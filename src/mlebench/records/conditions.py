@@ -87,14 +87,14 @@ class Conditions:
 
 
 @dataclass(frozen=True)
-class Label:
+class EntryLabel:
     """What distinguishes an entry from others of the same agent."""
 
     texts: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()  # the names of those that it states
 
 
-def labels(namesakes: Sequence[Conditions]) -> list[Label]:
+def labels(namesakes: Sequence[Conditions]) -> list[EntryLabel]:
     """A label for each entry of one agent. What is usual is left out, unless two labels would then be equal."""
     stated = [entry for entry in namesakes if entry.are_stated]
     in_full = [_distinguishing(entry, stated) for entry in namesakes]
@@ -103,14 +103,14 @@ def labels(namesakes: Sequence[Conditions]) -> list[Label]:
     chosen = [
         short if texts.count(text) == 1 else full for short, full, text in zip(in_short, in_full, texts, strict=True)
     ]
-    without = Label((f"conditions {NOT_STATED}",) if stated else ())
+    without = EntryLabel((f"conditions {NOT_STATED}",) if stated else ())
     return [
         _label(entry, parts) if entry.are_stated else without for entry, parts in zip(namesakes, chosen, strict=True)
     ]
 
 
-def _label(entry: Conditions, parts: Sequence[Condition]) -> Label:
-    return Label(tuple(entry.texts[part.name] for part in parts), tuple(part.name for part in parts))
+def _label(entry: Conditions, parts: Sequence[Condition]) -> EntryLabel:
+    return EntryLabel(tuple(entry.texts[part.name] for part in parts), tuple(part.name for part in parts))
 
 
 def _distinguishing(entry: Conditions, namesakes: Sequence[Conditions]) -> list[Condition]:
@@ -188,14 +188,14 @@ def time_limit(hours: float | None) -> str:
     return f"{hours:.3g} h" if hours >= 1 else f"{hours * 60:.3g} min"
 
 
-def _each(text: Callable[[Any], str], nothing: str = NOT_STATED) -> Callable[[list[Any]], str]:
+def _joined(text: Callable[[Any], str], nothing: str = NOT_STATED) -> Callable[[list[Any]], str]:
     """The texts of all values, joined."""
     return lambda values: AND.join(nothing if value is None else text(value) for value in values)
 
 
 def _amount(title: str, unit: str, number: Callable[[Any], str] = "{:g}".format) -> Callable[[list[Any]], str]:
     """Numbers with one unit for all of them."""
-    return lambda values: f"{title} {NOT_STATED}" if values == [None] else f"{_each(number)(values)} {unit}"
+    return lambda values: f"{title} {NOT_STATED}" if values == [None] else f"{_joined(number)(values)} {unit}"
 
 
 def _count(noun: str) -> Callable[[list[Any]], str]:
@@ -227,7 +227,7 @@ def _opened(name: str) -> Callable[[GroupRecord], list[Any]]:
 
 
 def _names(kind: str) -> Callable[[list[Any]], str]:
-    return _each(lambda names: f"{kind} {', '.join(map(str, names))}" if names else f"no {kind}")
+    return _joined(lambda names: f"{kind} {', '.join(map(str, names))}" if names else f"no {kind}")
 
 
 def _model(record: GroupRecord) -> str | None:
@@ -248,12 +248,12 @@ def options_text(options: Mapping[str, str]) -> str:
 
 
 CONDITIONS: tuple[Condition, ...] = (
-    Condition("agent", "agent", lambda record: record.agent.name, _each(str), "agent"),
+    Condition("agent", "agent", lambda record: record.agent.name, _joined(str), "agent"),
     Condition(
         "identity",
         "files of the agent",
         lambda record: record.agent.identity,
-        _each(lambda sha256: f"agent files {str(sha256)[:12]}", f"agent files {NOT_STATED}"),
+        _joined(lambda sha256: f"agent files {str(sha256)[:12]}", f"agent files {NOT_STATED}"),
         "agent",
         identity=lambda record: record.agent.identity,
     ),
@@ -261,16 +261,16 @@ CONDITIONS: tuple[Condition, ...] = (
         "agent_options",
         "options of the agent",
         lambda record: dict(sorted(record.agent_options.items())),
-        _each(lambda options: options_text(options) or "default options"),
+        _joined(lambda options: options_text(options) or "default options"),
         "subject",
         usual=({},),
     ),
-    Condition("model", "model", _model, _each(str, "no model"), "subject", usual=(None,)),
+    Condition("model", "model", _model, _joined(str, "no model"), "subject", usual=(None,)),
     Condition(
         "time_limit",
         "time limit",
         _limit("seconds"),
-        _each(lambda seconds: time_limit(seconds / 3600), f"time limit {NOT_STATED}"),
+        _joined(lambda seconds: time_limit(seconds / 3600), f"time limit {NOT_STATED}"),
     ),
     Condition("cpus", "CPUs", _limit("cpus"), _count("CPU"), request="cpus"),
     Condition("memory", "memory", _limit("memory"), _amount("memory", "GB RAM", _gigabytes), request="memory"),
@@ -286,7 +286,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "runs_per_gpu",
         "runs per GPU",
         lambda record: record.runs_per_gpu,
-        _each(lambda number: f"{number:g} run{'s' * (number != 1)} per GPU"),
+        _joined(lambda number: f"{number:g} run{'s' * (number != 1)} per GPU"),
         usual=(1,),
         in_run="runs_per_gpu",
     ),
@@ -294,29 +294,34 @@ CONDITIONS: tuple[Condition, ...] = (
         "network",
         "network",
         lambda record: record.network,
-        _each(lambda name: "no network" if name == "none" else f"network {name}"),
+        _joined(lambda name: "no network" if name == "none" else f"network {name}"),
     ),
     Condition(
         "description",
         "description",
         lambda record: "obfuscated" if record.obfuscate else "named",
-        _each("description {}".format),
+        _joined("description {}".format),
         in_run="description",
     ),
     Condition(
         "knowledge",
         "knowledge",
         lambda record: record.knowledge,
-        _each("knowledge {}".format, "no knowledge"),
+        _joined("knowledge {}".format, "no knowledge"),
         usual=(None,),
         shown=knowledge_text,
         identity=lambda record: record.knowledge_sha256 or record.knowledge,  # a changed folder is another one
         in_run="knowledge",
     ),
     Condition(
-        "knowledge_sha256", "", lambda record: record.knowledge_sha256, _each(str), "detail", in_run="knowledge_sha256"
+        "knowledge_sha256",
+        "",
+        lambda record: record.knowledge_sha256,
+        _joined(str),
+        "detail",
+        in_run="knowledge_sha256",
     ),
-    Condition("budget", "budget", _of_model("budget"), _each("budget {}".format, "no budget"), usual=(None,)),
+    Condition("budget", "budget", _of_model("budget"), _joined("budget {}".format, "no budget"), usual=(None,)),
     Condition("tools", "tools", _opened("tools"), _names("tools"), usual=([],), in_run="provider_tools", of_model=True),
     Condition(
         "fields", "fields", _opened("fields"), _names("fields"), usual=([],), in_run="request_fields", of_model=True
@@ -328,6 +333,8 @@ CONDITIONS: tuple[Condition, ...] = (
         lambda names: f"sandbox {AND.join(names)}",
         request="sandbox",
     ),
-    Condition("image", "image", lambda record: record.image, _each("image {}".format, "default image"), usual=(None,)),
-    Condition("profile", "profile", lambda record: record.profile, _each("profile {}".format), in_run="profile"),
+    Condition(
+        "image", "image", lambda record: record.image, _joined("image {}".format, "default image"), usual=(None,)
+    ),
+    Condition("profile", "profile", lambda record: record.profile, _joined("profile {}".format), in_run="profile"),
 )

@@ -18,8 +18,8 @@ from mlebench.records.report import Report
 def newest_report(folder: Path) -> Path | None:
     """The newest grading report in a folder, by the time in its name or else of the file."""
     try:
-        found = [path for path in folder.iterdir() if is_grading_report(path.name) and path.is_file()]
-        return max(found, key=_time_of, default=None)
+        reports = [path for path in folder.iterdir() if is_grading_report(path.name) and path.is_file()]
+        return max(reports, key=_time_of, default=None)
     except OSError as error:
         raise PrerequisiteError(f"cannot read {folder}: {reason_of(error)}") from error
 

@@ -1,4 +1,4 @@
-"""The record of a run group: group.json, what was asked for. docs/runs.md explains every field."""
+"""The record of a run group: group.json, what was asked for. docs/reference/records.md explains every field."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -27,7 +27,7 @@ class Limits:
     log: Count = 100 << 20  # bytes of output to keep
 
 
-class Requested(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RequestedLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was asked for of limits and sandbox. None: the machine decides."""
 
     seconds: Seconds | None = None
@@ -127,7 +127,7 @@ class GroupRecord(Record, frozen=True, kw_only=True):
     image: Text | None = None
     runtime: Text | None = None  # of containers
     limits: Limits | None  # None: unknown
-    requested: Requested | None = None  # None: unknown
+    requested: RequestedLimits | None = None  # None: unknown
     gpus_per_run: Count | None = 0
     runs_per_gpu: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     network: Network = "none"

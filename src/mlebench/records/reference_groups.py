@@ -79,17 +79,17 @@ class ReferenceGroup:
 
 def is_reference_group(folder: Path) -> bool:
     """Whether a folder looks like a run group of the reference, not like one of ours whose planning was interrupted."""
-    where = GroupPaths(folder)
-    if where.record.is_file() or not where.metadata.is_file():
+    group_paths = GroupPaths(folder)
+    if group_paths.record.is_file() or not group_paths.metadata.is_file():
         return False
     return next(folder.glob(f"*/{RunPaths(folder).record.name}"), None) is None
 
 
 def read_reference_group(folder: Path) -> ReferenceGroup:
     """What a group states, with the scores of its newest grading report; PrerequisiteError if it is damaged."""
-    where = GroupPaths(folder)
-    data = _metadata(where)
-    runs = [_run(where, name, outcome) for name, outcome in data["runs"].items()]
+    group_paths = GroupPaths(folder)
+    data = _metadata(group_paths)
+    runs = [_run(group_paths, name, outcome) for name, outcome in data["runs"].items()]
     name = data.get("run_group")
     name = name if isinstance(name, str) else folder.name
     stated = data.get("created_at")
@@ -105,10 +105,10 @@ def read_reference_group(folder: Path) -> ReferenceGroup:
     )
 
 
-def _metadata(where: GroupPaths) -> dict[str, Any]:
-    path = where.metadata
+def _metadata(group_paths: GroupPaths) -> dict[str, Any]:
+    path = group_paths.metadata
     try:
-        with open_untrusted(where.root.resolve() / path.name, LARGEST_METADATA) as file:
+        with open_untrusted(group_paths.root.resolve() / path.name, LARGEST_METADATA) as file:
             content = file.read()
     except UntrustedFileError as error:
         raise PrerequisiteError(f"{path} {error}") from None
@@ -118,16 +118,16 @@ def _metadata(where: GroupPaths) -> dict[str, Any]:
         fault = LFS_POINTER if is_lfs_pointer(content) else f"is not JSON: {error}"
         raise PrerequisiteError(f"{path} {fault}") from None
     if not isinstance(data, dict) or not isinstance(data.get("runs"), dict):
-        raise PrerequisiteError(f"{where.root} is not a run group: its {path.name} lists no `runs`")
+        raise PrerequisiteError(f"{group_paths.root} is not a run group: its {path.name} lists no `runs`")
     return data
 
 
-def _run(where: GroupPaths, name: str, outcome: Any) -> ReferenceRun:
+def _run(group_paths: GroupPaths, name: str, outcome: Any) -> ReferenceRun:
     competition, _, run_id = name.rpartition("_")
     is_name = name.isprintable() and "/" not in name and len(name.encode()) < 256
     if not (competition and run_id and is_name):
-        raise PrerequisiteError(f"{where.metadata} names a run {ascii(name)[:80]}, not <competition>_<id>")
-    run = where.run(competition, run_id)
+        raise PrerequisiteError(f"{group_paths.metadata} names a run {ascii(name)[:80]}, not <competition>_<id>")
+    run = group_paths.run(competition, run_id)
     if run.root.is_symlink():
         raise PrerequisiteError(f"{run.root} is a symbolic link, which is not followed: put the run's folder there")
     failed = isinstance(outcome, dict) and outcome.get("success") is False

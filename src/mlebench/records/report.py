@@ -52,6 +52,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     score_low: float | None = None
     score_high: float | None = None
     medal_holds: float | None = None
+    board: Text | None = None
+    release: Text | None = None
+
+    @property
+    def has_no_medals(self) -> bool:
+        """Whether the profile withholds all medals of this competition, so that none could be earned."""
+        return self.profile not in (None, "v1") and {self.gold_medal, self.silver_medal, self.bronze_medal} == {None}
 
     @property
     def medal(self) -> str | None:

@@ -1,4 +1,4 @@
-"""The record of a run: run.json, replaced at each step. docs/runs.md explains every field."""
+"""The record of a run: run.json, replaced at each step. docs/reference/records.md explains every field."""
 
 from typing import Annotated, Literal
 

@@ -37,12 +37,12 @@ class Run:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        where = RunPaths(folder.absolute())
-        if not where.record.is_file() and is_reference_group(where.group.root):
-            for run in Group.read(where.group.root).runs():
-                if run.paths.root.name == where.root.name:
+        run_paths = RunPaths(folder.absolute())
+        if not run_paths.record.is_file() and is_reference_group(run_paths.group.root):
+            for run in Group.read(run_paths.group.root).runs():
+                if run.paths.root.name == run_paths.root.name:
                     return cls(run.paths, run.record)
-        return cls(where, read(where.record, RunRecord))
+        return cls(run_paths, read(run_paths.record, RunRecord))
 
     @property
     def state(self) -> str:
@@ -79,12 +79,12 @@ class Group:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        where = GroupPaths(folder.absolute())
+        group_paths = GroupPaths(folder.absolute())
         if is_reference_group(folder):
-            return cls(where, _record_of_reference(where))
-        if not where.record.is_file():
-            raise PrerequisiteError(f"{folder} is not a run group: it has no {where.record.name}")
-        return cls(where, read(where.record, GroupRecord))
+            return cls(group_paths, _record_of_reference(group_paths))
+        if not group_paths.record.is_file():
+            raise PrerequisiteError(f"{folder} is not a run group: it has no {group_paths.record.name}")
+        return cls(group_paths, read(group_paths.record, GroupRecord))
 
     def runs(self) -> Iterator[Run]:
         """All runs: seed by seed, and by competition within each; those of the reference as it lists them."""
@@ -187,10 +187,10 @@ def _damaged(folder: str, name: re.Match[str] | None, fault: str) -> Run:
     return Run(paths, record, fault)
 
 
-def _record_of_reference(where: GroupPaths) -> GroupRecord:
-    theirs = read_reference_group(where.root)
+def _record_of_reference(group_paths: GroupPaths) -> GroupRecord:
+    theirs = read_reference_group(group_paths.root)
     return GroupRecord(
-        id=where.root.name,
+        id=group_paths.root.name,
         origin=REFERENCE,
         created_at=theirs.created_at,
         agent=AgentFacts(name=theirs.agent or UNKNOWN),
@@ -261,7 +261,7 @@ def find_group(named: str, *runs_dirs: Path) -> Group:
     """
     if is_group(Path(named)):
         return Group.read(Path(named))
-    matches = [where for folder in runs_dirs for where in _groups_in(folder) if where.name.startswith(named)]
+    matches = [match for folder in runs_dirs for match in _groups_in(folder) if match.name.startswith(named)]
     matches = [where for where in matches if where.name == named][:1] or matches
     if len(matches) == 1:
         return Group.read(matches[0])
@@ -281,7 +281,7 @@ def find_group(named: str, *runs_dirs: Path) -> Group:
 def _groups_in(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
-    return sorted(where for where in folder.iterdir() if is_group(where))
+    return sorted(path for path in folder.iterdir() if is_group(path))
 
 
 def is_group(folder: Path) -> bool:

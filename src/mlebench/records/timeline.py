@@ -1,7 +1,7 @@
-"""What happened in a run, as one chronological story: its agent's own account, its model calls, its submissions.
+"""The timeline of a run: its agent's own account, its model calls and its submissions, in chronological order.
 
-docs/trajectories.md describes the lines that an agent may write. All of it is hostile: it is read within bounds, and
-anything in an event is safe to show as text. An agent's times count only within the run's own.
+docs/reference/trajectories.md describes the lines that an agent may write. All of it is hostile: it is read within
+bounds, and anything in an event is safe to show as text. An agent's times count only within the run's own.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,9 +14,9 @@ from mlebench.core.outcomes import GRADED
 from mlebench.core.paths import LOGS, RunPaths, model_calls, trajectory
 from mlebench.core.untrusted import plain
 from mlebench.records.base import seconds_of
-from mlebench.records.jsonlines import LONGEST_LINE, Omissions, as_json, number, parsed, read_objects, title
 from mlebench.records.run import RUNNING
 from mlebench.records.run_groups import Group, Run, usage_so_far
+from mlebench.records.untrusted_lines import LONGEST_LINE, SkippedContent, as_json, number, parsed, read_objects, title
 from mlebench.records.usage import ModelUsage
 
 MOST_EVENTS = 50_000  # of one kind of source
@@ -28,7 +28,7 @@ Line = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Event:
+class TimelineEvent:
     """One thing that happened. Texts hold no control characters, and facts are numbers or short texts."""
 
     time: float  # seconds since the epoch
@@ -42,7 +42,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Usage:
+class CallTotals:
     """Model calls, added up; None if unknown."""
 
     source: str
@@ -56,40 +56,40 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class Story:
+class Timeline:
     begun: float  # when the attempt that counts began
-    events: list[Event]
-    usage: Usage | None  # the gateway's count, or else the agent's
+    events: list[TimelineEvent]
+    usage: CallTotals | None  # the gateway's count, or else the agent's
     left_out: list[str]  # what is missing, in words
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def story(run: Run) -> Story:
-    """The story of a run's last attempt, so far."""
+def read_timeline(run: Run) -> Timeline:
+    """Return the timeline of a run's last attempt, so far."""
     group = Group.read(run.paths.group.root)
-    places = _places(run)
+    folders = _run_folders(run)
     begun = _seconds(run.record.started_at or run.record.planned_at)
     ended = _seconds(run.record.ended_at) if run.record.ended_at else float("inf")
     left_out: list[str] = []
-    told = _read(trajectory(places.logs), _told, left_out)
-    calls: list[Event] = []
+    agent_events = _read(trajectory(folders.logs), _agent_event, left_out)
+    calls: list[TimelineEvent] = []
     if group.record.network == "model":  # otherwise a file of that name is the agent's own
-        calls = _read(model_calls(places.calls), _called, left_out)
-        told = [event for event in told if event.kind != "call"]
+        calls = _read(model_calls(folders.calls), _gateway_event, left_out)
+        agent_events = [event for event in agent_events if event.kind != "call"]
     events = [
-        *_in_order(told, begun, ended),
+        *_in_order(agent_events, begun, ended),
         *(replace(call, time=min(max(call.time, begun), ended)) for call in calls),
-        *_submissions(places.snapshots, _seconds(run.record.agent_started_at or run.record.planned_at)),
+        *_submissions(folders.snapshots, _seconds(run.record.agent_started_at or run.record.planned_at)),
         *_outcome(run, begun),
     ]
-    own = [event for event in told if event.kind == "call"]
-    usage = _usage(own) if own else _counted(usage_so_far(run))
-    return Story(begun, sorted(events, key=lambda event: event.time), usage, left_out)
+    agent_calls = [event for event in agent_events if event.kind == "call"]
+    usage = _totals_of_agent(agent_calls) if agent_calls else _totals_of_gateway(usage_so_far(run))
+    return Timeline(begun, sorted(events, key=lambda event: event.time), usage, left_out)
 
 
-class _Places(NamedTuple):
+class _RunFolders(NamedTuple):
     """The folders that hold the agent's logs, the gateway's trace, and snapshots of the submission."""
 
     logs: Path
@@ -97,13 +97,13 @@ class _Places(NamedTuple):
     snapshots: Path
 
 
-def _places(run: Run) -> _Places:
+def _run_folders(run: Run) -> _RunFolders:
     """During an attempt, its files are in its working folder."""
     attempts = run.record.attempts
     if run.record.state != RUNNING or not attempts:
-        return _Places(run.paths.logs, run.paths.logs, run.paths.snapshots)
+        return _RunFolders(run.paths.logs, run.paths.logs, run.paths.snapshots)
     work = run.paths.group.work(attempts[-1].token)
-    return _Places(work / "home" / LOGS, work, RunPaths(work).snapshots)
+    return _RunFolders(work / "home" / LOGS, work, RunPaths(work).snapshots)
 
 
 def _seconds(text: str | None) -> float:
@@ -111,8 +111,8 @@ def _seconds(text: str | None) -> float:
     return seconds_of(text) or 0.0
 
 
-def _read(path: Path, event_of: Callable[[Line], Event], left_out: list[str]) -> list[Event]:
-    omitted = Omissions()
+def _read(path: Path, event_of: Callable[[Line], TimelineEvent], left_out: list[str]) -> list[TimelineEvent]:
+    omitted = SkippedContent()
     lines = read_objects(path, omitted)
     events = []
     for line in islice(lines, MOST_EVENTS):
@@ -131,7 +131,7 @@ def _read(path: Path, event_of: Callable[[Line], Event], left_out: list[str]) ->
     return events
 
 
-def _in_order(events: Iterable[Event], begun: float, ended: float) -> Iterator[Event]:
+def _in_order(events: Iterable[TimelineEvent], begun: float, ended: float) -> Iterator[TimelineEvent]:
     """The order of lines counts: a time that goes back, or is outside the run, becomes that of the line before."""
     last = begun
     for event in events:
@@ -141,25 +141,25 @@ def _in_order(events: Iterable[Event], begun: float, ended: float) -> Iterator[E
 
 def lines_in(content: bytes) -> Iterator[tuple[int, Line | None]]:
     """The lines of (part of) a trajectory or trace, with their numbers; None for one that is not an object."""
-    for place, line in enumerate(content.split(b"\n"), 1):
+    for line_number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
-            found = parsed(line) if len(line) <= LONGEST_LINE else None
-            yield place, found if isinstance(found, dict) else None
+            value = parsed(line) if len(line) <= LONGEST_LINE else None
+            yield line_number, value if isinstance(value, dict) else None
 
 
 # The agent's own account
 
 
-def _told(line: Line) -> Event:
+def _agent_event(line: Line) -> TimelineEvent:
     kind = title(line.get("kind"), 40) or "unknown"
     known = KINDS.get(kind)
     keys = known.keys if known else ()
-    text, cut = shortened(_text(line.get("text")) if known else _rest(line, ("kind", "time", "step")))
-    if known and (others := _rest(line, ("kind", "time", "step", "text", *keys))):
-        text, cut = shortened(f"{text}\n{others}".strip("\n"))
+    text, cut = shortened(_text(line.get("text")) if known else _further_fields(line, ("kind", "time", "step")))
+    if known and (further := _further_fields(line, ("kind", "time", "step", "text", *keys))):
+        text, cut = shortened(f"{text}\n{further}".strip("\n"))
     facts = {key: _fact(line.get(key)) for key in keys if line.get(key) is not None}
     step = number(line.get("step"))
-    return Event(
+    return TimelineEvent(
         time=number(line.get("time")) or 0.0,
         kind=kind,
         source=AGENT,
@@ -175,16 +175,18 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else as_json(value)
 
 
-def _rest(line: Line, told: Iterable[str]) -> str:
+def _further_fields(line: Line, skipped: Iterable[str]) -> str:
     """What a line has beyond the keys shown elsewhere: one key and its value per line."""
-    return "\n".join(f"{key}: {_text(value)}" for key, value in line.items() if key not in told and value is not None)
+    return "\n".join(
+        f"{key}: {_text(value)}" for key, value in line.items() if key not in skipped and value is not None
+    )
 
 
 def _fact(value: Any) -> Any:
     if isinstance(value, bool):
         return value
-    found = number(value)
-    return title(value) if found is None else found
+    number_value = number(value)
+    return title(value) if number_value is None else number_value
 
 
 def shortened(text: str, longest: int = LONGEST_TEXT) -> tuple[str, int]:
@@ -197,7 +199,7 @@ def shortened(text: str, longest: int = LONGEST_TEXT) -> tuple[str, int]:
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _EventKind:
     keys: tuple[str, ...]
     title: Callable[[Line], str]
 
@@ -214,13 +216,13 @@ def _timed(facts: Line) -> str | None:
 def _call_title(facts: Line) -> str:
     known = {name: facts[name] for name in (*TOKENS, "cost") if isinstance(facts.get(name), int | float)}
     cached, reasoning = known.get("cached_tokens"), known.get("reasoning_tokens")
-    taken = f"{known['input_tokens']} tokens in" if "input_tokens" in known else None
-    given = f"{known['output_tokens']} out" if "output_tokens" in known else None
+    consumed = f"{known['input_tokens']} tokens in" if "input_tokens" in known else None
+    produced = f"{known['output_tokens']} out" if "output_tokens" in known else None
     return _joined(
         str(facts.get("model") or "a model"),
         f"status {facts['status']}" if facts.get("status") not in (None, 200) else None,
-        f"{taken} ({cached} cached)" if taken and cached else taken,
-        f"{given} ({reasoning} reasoning)" if given and reasoning else given,
+        f"{consumed} ({cached} cached)" if consumed and cached else consumed,
+        f"{produced} ({reasoning} reasoning)" if produced and reasoning else produced,
         f"${known['cost']:.4f}" if "cost" in known else None,
         _timed(facts),
     )
@@ -235,30 +237,30 @@ def _validation_title(facts: Line) -> str:
 
 
 KINDS = {
-    "start": _Kind(("agent", "model"), lambda facts: _joined(*(f"{key} {facts[key]}" for key in facts))),
-    "thought": _Kind((), lambda _: "thought"),
-    "action": _Kind(("name",), lambda facts: str(facts.get("name", "action"))),
-    "output": _Kind(
+    "start": _EventKind(("agent", "model"), lambda facts: _joined(*(f"{key} {facts[key]}" for key in facts))),
+    "thought": _EventKind((), lambda _: "thought"),
+    "action": _EventKind(("name",), lambda facts: str(facts.get("name", "action"))),
+    "output": _EventKind(
         ("exit_code", "seconds"),
         lambda facts: _joined(
             "output", f"exit code {facts['exit_code']}" if "exit_code" in facts else None, _timed(facts)
         ),
     ),
-    "call": _Kind(("model", *TOKENS, "cost", "seconds"), _call_title),
-    "validation": _Kind(("metric", "value", "higher_is_better"), _validation_title),
-    "submission": _Kind(("path",), lambda facts: f"submission {facts.get('path', '')}".strip()),
-    "end": _Kind(("reason",), lambda facts: f"the agent ends: {facts.get('reason', 'it does not say why')}"),
+    "call": _EventKind(("model", *TOKENS, "cost", "seconds"), _call_title),
+    "validation": _EventKind(("metric", "value", "higher_is_better"), _validation_title),
+    "submission": _EventKind(("path",), lambda facts: f"submission {facts.get('path', '')}".strip()),
+    "end": _EventKind(("reason",), lambda facts: f"the agent ends: {facts.get('reason', 'it does not say why')}"),
 }
 
 
 # What the gateway and the host know
 
 
-def _called(line: Line) -> Event:
+def _gateway_event(line: Line) -> TimelineEvent:
     keys = ("model", "status", *TOKENS, "cost", "seconds", "retries", "error")
     facts = {key: _fact(line[key]) for key in keys if line.get(key) is not None}
     text, cut = shortened("\n".join(filter(None, [said(line.get("answer")), _text(line.get("error"))])))
-    return Event(number(line.get("time")) or 0.0, "call", GATEWAY, _call_title(facts), None, text, cut, facts)
+    return TimelineEvent(number(line.get("time")) or 0.0, "call", GATEWAY, _call_title(facts), None, text, cut, facts)
 
 
 def said(answer: Any) -> str:
@@ -276,25 +278,25 @@ def said(answer: Any) -> str:
     return ""
 
 
-def _usage(calls: list[Event]) -> Usage:
+def _totals_of_agent(calls: list[TimelineEvent]) -> CallTotals:
     """What the agent's lines add up to."""
     sums: dict[str, Any] = {}
     for name in (*TOKENS, "cost"):
         known = [call.facts[name] for call in calls if isinstance(call.facts.get(name), int | float)]
         sums[name] = sum(known) if known else None
     partial = any(call.facts.get("cost") is None for call in calls)
-    return Usage(AGENT, len(calls), **sums, is_lower_bound=partial)
+    return CallTotals(AGENT, len(calls), **sums, is_lower_bound=partial)
 
 
-def _counted(usage: ModelUsage | None) -> Usage | None:
+def _totals_of_gateway(usage: ModelUsage | None) -> CallTotals | None:
     """What the gateway counted, which is right even if its trace was cut short."""
     if usage is None:
         return None
     figures = {name: getattr(usage, name) for name in (*TOKENS, "cost")}
-    return Usage(GATEWAY, usage.calls, **figures, is_lower_bound=usage.is_lower_bound)
+    return CallTotals(GATEWAY, usage.calls, **figures, is_lower_bound=usage.is_lower_bound)
 
 
-def _submissions(folder: Path, agent_began: float) -> Iterator[Event]:
+def _submissions(folder: Path, agent_began: float) -> Iterator[TimelineEvent]:
     """The states of the submission that were kept during the run. Their names are seconds since the agent's start."""
     for path in sorted(folder.glob("*.csv")):
         try:
@@ -302,16 +304,16 @@ def _submissions(folder: Path, agent_began: float) -> Iterator[Event]:
         except (OSError, ValueError):  # just now removed to make room for others
             continue
         facts = {"path": path.name, "bytes": size}
-        yield Event(agent_began + after, "submission", HOST, f"submission of {size} bytes", facts=facts)
+        yield TimelineEvent(agent_began + after, "submission", HOST, f"submission of {size} bytes", facts=facts)
 
 
-def _outcome(run: Run, begun: float) -> Iterator[Event]:
+def _outcome(run: Run, begun: float) -> Iterator[TimelineEvent]:
     record = run.record
     if record.started_at:
-        yield Event(begun, "start", HOST, f"the run begins: {record.competition}, seed {record.seed}")
+        yield TimelineEvent(begun, "start", HOST, f"the run begins: {record.competition}, seed {record.seed}")
     if record.is_final and record.ended_at:
         status = record.report and record.report.status
         graded = f"score {record.report.score}" if record.report and status == GRADED else status
         text, cut = shortened(record.detail or "")
-        how = _joined(f"the run ends: {record.ended}", graded)
-        yield Event(_seconds(record.ended_at), "end", HOST, how, text=text, cut=cut)
+        title_of_end = _joined(f"the run ends: {record.ended}", graded)
+        yield TimelineEvent(_seconds(record.ended_at), "end", HOST, title_of_end, text=text, cut=cut)

@@ -1,4 +1,4 @@
-"""A run's use of a model, as its gateway counts it. docs/gateway.md describes every field."""
+"""A run's use of a model, as its gateway counts it. docs/guides/models.md describes every field."""
 
 from pathlib import Path
 

@@ -1,8 +1,10 @@
 """Standings: figures for each agent over run groups, bundles and grading reports. Reads records; changes nothing.
 
+```python
 from mlebench.report import make_standings, standings_rows
 
 rows = standings_rows(make_standings([group]))
+```
 """
 
 from typing import TYPE_CHECKING
@@ -10,10 +12,9 @@ from typing import TYPE_CHECKING
 from mlebench.core.lazy_imports import lazy_imports
 
 if TYPE_CHECKING:
+    from mlebench.report.formats import standings_rows, to_dict, to_markdown
     from mlebench.report.inputs import Inputs
-    from mlebench.report.make import make_standings
-    from mlebench.report.render import standings_rows, to_dict, to_markdown
-    from mlebench.report.standings import Standings
+    from mlebench.report.standings import Standings, make_standings
 
 __all__ = [
     "Inputs",
@@ -28,8 +29,7 @@ __getattr__, __dir__ = lazy_imports(
     __name__,
     {
         "mlebench.report.inputs": ("Inputs",),
-        "mlebench.report.make": ("make_standings",),
-        "mlebench.report.render": ("standings_rows", "to_dict", "to_markdown"),
-        "mlebench.report.standings": ("Standings",),
+        "mlebench.report.formats": ("standings_rows", "to_dict", "to_markdown"),
+        "mlebench.report.standings": ("Standings", "make_standings"),
     },
 )

@@ -4,7 +4,7 @@ import math
 from functools import cache
 
 from mlebench.core.errors import PrerequisiteError
-from mlebench.grade.board import Board, normalised
+from mlebench.grade.leaderboard import Leaderboard, normalised
 from mlebench.records.report import Report
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import read_leaderboard
@@ -16,11 +16,11 @@ class CompetitionLookup:
     def __init__(self, registry: Registry):
         self._registry = registry
         self._competition = cache(self._find)
-        self._board = cache(self._find_board)
+        self._leaderboard = cache(self._find_leaderboard)
 
     def category(self, id: str) -> str | None:
-        found = self._competition(id)
-        return found.category if found else None
+        competition = self._competition(id)
+        return competition.category if competition else None
 
     def percentile(self, report: Report) -> float | None:
         """The share of human teams with a worse score, as the report states it or, if it does not, from its score.
@@ -29,10 +29,10 @@ class CompetitionLookup:
         """
         if report.percentile is not None:
             return report.percentile
-        board, score = self._board(report.competition_id), report.score
-        if board is None:
+        leaderboard, score = self._leaderboard(report.competition_id), report.score
+        if leaderboard is None:
             return None
-        return 0.0 if score is None or math.isnan(score) else board.percentile(score)
+        return 0.0 if score is None or math.isnan(score) else leaderboard.percentile(score)
 
     def normalised(self, report: Report) -> float | None:
         """0 is the sample submission's score on real data, 1 the gold threshold; as stated or from the score.
@@ -41,14 +41,14 @@ class CompetitionLookup:
         """
         if report.normalised_score is not None:
             return report.normalised_score
-        found = self._competition(report.competition_id)
+        competition = self._competition(report.competition_id)
         gold, score = report.gold_threshold, report.score
-        if found is None or gold is None:
+        if competition is None or gold is None:
             return None
-        sign = -1 if found.lower_is_better else 1
-        if normalised(gold, found.sample_score, gold, sign) is None:
+        sign = -1 if competition.lower_is_better else 1
+        if normalised(gold, competition.sample_score, gold, sign) is None:
             return None
-        return 0.0 if score is None else normalised(score, found.sample_score, gold, sign) or 0.0
+        return 0.0 if score is None else normalised(score, competition.sample_score, gold, sign) or 0.0
 
     def _find(self, id: str) -> Competition | None:
         try:
@@ -56,10 +56,10 @@ class CompetitionLookup:
         except PrerequisiteError:
             return None
 
-    def _find_board(self, id: str) -> Board | None:
-        found = self._competition(id)
+    def _find_leaderboard(self, id: str) -> Leaderboard | None:
+        competition = self._competition(id)
         try:
-            scores = read_leaderboard(found.leaderboard) if found else []
+            scores = read_leaderboard(competition.leaderboard) if competition else []
         except PrerequisiteError:
             return None
-        return Board(scores, lower=found.lower_is_better) if found and scores else None
+        return Leaderboard(scores, lower=competition.lower_is_better) if competition and scores else None

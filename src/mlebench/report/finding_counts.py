@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from mlebench.records.findings import ANSWERS, BY_JUDGE, JUDGE, KINDS, NOT_ENOUGH, YES, Findings, trust_in
-from mlebench.report.types import Outcome
+from mlebench.report.types import RunOutcome, without_unprintable
 
 CLAIMED = "claimed"
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,39}")  # names of tools and categories
@@ -43,8 +43,7 @@ def _judged(judge: Any) -> dict[str, Any] | None:
 
 
 def _name(value: Any) -> str:
-    text = str(value)[:80]
-    return "".join(character if character.isprintable() else "?" for character in text)
+    return without_unprintable(str(value)[:80])
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class FindingCount:
         return 100 * self.runs / self.of
 
 
-def count_findings(outcomes: Sequence[Outcome], *, claimed: bool = False) -> list[FindingCount]:
+def count_findings(outcomes: Sequence[RunOutcome], *, claimed: bool = False) -> list[FindingCount]:
     """For each tool, how many runs have findings of each kind or fall into each category, and what a judge says."""
     tools = dict.fromkeys(tool for outcome in outcomes for tool in outcome.findings or {})
     rows = []

@@ -10,14 +10,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mlebench.bundles.reading import Bundle, is_bundle, read_bundle
+from mlebench.bundles.reader import Bundle, is_bundle, read_bundle
 from mlebench.bundles.verify import require_credible, verdict_on
+from mlebench.config import FIRST_PROFILE
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import LFS_POINTER, is_lfs_pointer
 from mlebench.core.os_errors import reason_of
 from mlebench.core.outcomes import UNGRADED_STATUSES
-from mlebench.records.conditions import Conditions, Label, labels, requests_of
+from mlebench.records.conditions import Conditions, EntryLabel, labels, requests_of
 from mlebench.records.findings import Findings, read_findings
 from mlebench.records.grading_reports import newest_report, read_grading_report
 from mlebench.records.group import GroupRecord
@@ -27,8 +28,8 @@ from mlebench.records.run_groups import Group, Run, find_group, without_garbage_
 from mlebench.records.snapshots import SnapshotScore, read_snapshot_scores
 from mlebench.report.competition_lookup import CompetitionLookup
 from mlebench.report.finding_counts import summarize_findings
-from mlebench.report.types import TWIN, Entry, Outcome, ReportedRun
-from mlebench.report.usage import usage_of
+from mlebench.report.types import TWIN, Entry, ReportedRun, RunOutcome, without_unprintable
+from mlebench.report.usage_totals import usage_of
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ UNNAMED = "reports"
 
 
 @dataclass(frozen=True, eq=False)
-class _Source:
+class _InputRuns:
     """Runs of one agent from one input."""
 
     agent: str
@@ -55,7 +56,7 @@ class _Source:
 class _Pool:
     """Runs that form one entry."""
 
-    sources: list[_Source]
+    sources: list[_InputRuns]
 
     @property
     def agent(self) -> str:
@@ -73,14 +74,14 @@ class _Pool:
     def inputs(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(reported.where for reported in self.reported_runs))
 
-    def entry(self, name: str, label: Label, boards: CompetitionLookup) -> Entry:
+    def entry(self, name: str, label: EntryLabel, lookup: CompetitionLookup) -> Entry:
         seconds = self.conditions.values["time_limit"]
         return Entry(
             agent=name,
             name=self.agent,
             label=label,
             inputs=self.inputs,
-            outcomes=tuple(_outcome(reported, seed, boards) for seed, reported in _numbered(self.reported_runs)),
+            outcomes=tuple(_outcome(reported, seed, lookup) for seed, reported in _numbered(self.reported_runs)),
             model=self.conditions.values["model"],
             hours_limit=seconds / 3600 if seconds else None,
             conditions=self.conditions,
@@ -96,8 +97,8 @@ class Inputs:
     runs_dir: Path
     more_runs_dirs: tuple[Path, ...] = ()  # where groups are looked for, too
     groups: list[Group] = field(default_factory=list)
-    _sources: list[_Source] = field(default_factory=list)
-    _given: dict[Any, str] = field(default_factory=dict)  # files, runs and reports already added, and from where
+    _input_runs: list[_InputRuns] = field(default_factory=list)
+    _added_from: dict[Any, str] = field(default_factory=dict)  # files, runs and reports already added, and from where
 
     def add(self, source: Group | Path | str) -> None:
         """Add a run group, a bundle, a grading report or a folder with one; `NAME=FILE` says whose report it is."""
@@ -145,10 +146,10 @@ class Inputs:
     def add_report(self, path: Path, name: str | None = None) -> None:
         self._refuse_again(path.resolve(), path.name, str(path))
         reports = read_grading_report(path)
-        for graded in {grading for report in reports for grading in _graded(report)}:
-            self._refuse_again(graded, f"the report on {graded[0]} of {graded[2]}", str(path))
+        for identity in {identity for report in reports for identity in _report_identities(report)}:
+            self._refuse_again(identity, f"the report on {identity[0]} of {identity[2]}", str(path))
         for report in reports:
-            self._take(_Source(_printable(name or report.agent or UNNAMED), [_run_of_report(report, path)]))
+            self._take(_InputRuns(without_unprintable(name or report.agent or UNNAMED), [_run_of_report(report, path)]))
 
     def add_bundle(self, path: Path) -> None:
         """Add a stranger's runs as a separate entry, which says whether they were graded again here."""
@@ -167,7 +168,7 @@ class Inputs:
                 _reported_run(run, group, bundle.findings[run.record.run_id] if bundle else read_findings(run))
                 for run in group.runs()
             ]
-        source = _Source(_printable(name or record.agent.name), reported_runs)
+        source = _InputRuns(without_unprintable(name or record.agent.name), reported_runs)
         if bundle:
             source = replace(source, apart=bundle.sha256, bundled=True)
         if record.origin is None:
@@ -191,43 +192,43 @@ class Inputs:
             else:
                 raise PrerequisiteError(f"{folder} is not a run group and holds no grading report: see --runs-dir")
 
-    def entries(self, boards: CompetitionLookup) -> list[Entry]:
-        pools = _pools(self._sources)
+    def entries(self, lookup: CompetitionLookup) -> list[Entry]:
+        pools = _pools(self._input_runs)
         labels_of = _labels(pools)
         names = _names(pools, labels_of)
-        return [pool.entry(name, label, boards) for pool, name, label in zip(pools, names, labels_of, strict=True)]
+        return [pool.entry(name, label, lookup) for pool, name, label in zip(pools, names, labels_of, strict=True)]
 
     def reported_runs(self) -> list[ReportedRun]:
-        return [reported for source in self._sources for reported in source.reported_runs]
+        return [reported for source in self._input_runs for reported in source.reported_runs]
 
-    def _take(self, source: _Source) -> None:
+    def _take(self, source: _InputRuns) -> None:
         for reported in source.reported_runs:
             if run_id := reported.facts.get("run_id"):
                 self._refuse_again(run_id, f"run {run_id}", reported.where)
         if source.reported_runs:
-            self._sources.append(source)
+            self._input_runs.append(source)
 
     def _refuse_again(self, what: Any, name: str, where: str) -> None:
         """A run counted twice would pass for two seeds."""
-        if what in self._given:
-            raise PrerequisiteError(f"{name} is given twice: in {self._given[what]} and in {where}")
-        self._given[what] = where
+        if what in self._added_from:
+            raise PrerequisiteError(f"{name} is given twice: in {self._added_from[what]} and in {where}")
+        self._added_from[what] = where
 
 
-def _pools(sources: Sequence[_Source]) -> list[_Pool]:
+def _pools(sources: Sequence[_InputRuns]) -> list[_Pool]:
     """What was requested under the same conditions, and what had the same conditions whether requested or not."""
-    by_request: dict[Any, list[_Source]] = {}
+    by_request: dict[Any, list[_InputRuns]] = {}
     for source in sources:
         by_request.setdefault(source.request, []).append(source)
-    pools: dict[Any, list[_Source]] = {}
+    pools: dict[Any, list[_InputRuns]] = {}
     for pool in map(_Pool, by_request.values()):
         key = pool.agent, pool.sources[0].apart, tuple(pool.conditions.keys.values())
         pools.setdefault(key, []).extend(pool.sources)
     order = {source: number for number, source in enumerate(sources)}
-    return [_Pool(sorted(found, key=order.__getitem__)) for found in pools.values()]
+    return [_Pool(sorted(pooled, key=order.__getitem__)) for pooled in pools.values()]
 
 
-def _labels(pools: Sequence[_Pool]) -> list[Label]:
+def _labels(pools: Sequence[_Pool]) -> list[EntryLabel]:
     """How entries of one agent differ, for each entry."""
     by_agent: dict[str, list[Conditions]] = {}
     for pool in pools:
@@ -236,20 +237,17 @@ def _labels(pools: Sequence[_Pool]) -> list[Label]:
     return [next(labels_of[pool.agent]) for pool in pools]
 
 
-def _names(pools: Sequence[_Pool], labels_of: Sequence[Label]) -> list[str]:
+def _names(pools: Sequence[_Pool], labels_of: Sequence[EntryLabel]) -> list[str]:
     """A name for each entry that no other has: the agent's and, where several have it, the label."""
     names = [
-        ", ".join([pool.agent, *map(_printable, label.texts)]) for pool, label in zip(pools, labels_of, strict=True)
+        ", ".join([pool.agent, *map(without_unprintable, label.texts)])
+        for pool, label in zip(pools, labels_of, strict=True)
     ]
     taken = Counter(names)
     return [
         f"{name} ({Path(pool.inputs[0]).name})" if taken[name] > 1 else name
         for pool, name in zip(pools, names, strict=True)
     ]
-
-
-def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in str(text))
 
 
 def groups_of_experiment(id: str, table: Path) -> list[str]:
@@ -261,32 +259,35 @@ def groups_of_experiment(id: str, table: Path) -> list[str]:
     if rows and not {"experiment_id", "run_group"} <= rows[0].keys():
         fault = LFS_POINTER if is_lfs_pointer(table.read_bytes()) else "needs the columns experiment_id and run_group"
         raise PrerequisiteError(f"{table} {fault}")
-    if not (found := [row["run_group"] for row in rows if row["experiment_id"] == id]):
+    if not (groups := [row["run_group"] for row in rows if row["experiment_id"] == id]):
         known = ", ".join(dict.fromkeys(row["experiment_id"] for row in rows)) or "none"
         raise PrerequisiteError(f"there is no experiment {id!r} in {table}; it has {known}")
-    return found
+    return groups
 
 
 def one_kind(reported_runs: Sequence[ReportedRun]) -> tuple[str, str]:
     """The profile of all runs and the kind of their data: `twin`, `real` or `unknown`; refuses to mix them."""
     _refuse_mix("profiles", {reported.profile: reported.where for reported in reported_runs})
-    telling = [reported for reported in reported_runs if not _tells_no_source(reported)] or reported_runs
-    twins = {"twins" if reported.source == TWIN else "real data": reported.where for reported in telling}
+    releases = {reported.report.release: reported.where for reported in reported_runs if reported.report}
+    _refuse_mix("releases of a profile", {release: where for release, where in releases.items() if release})
+    with_source = [reported for reported in reported_runs if not _may_lack_source(reported)] or reported_runs
+    twins = {"twins" if reported.source == TWIN else "real data": reported.where for reported in with_source}
     _refuse_mix("twins and real data:", twins)
-    sources = {reported.source for reported in telling}
+    sources = {reported.source for reported in with_source}
     kind = TWIN if TWIN in sources else "unknown" if "unknown" in sources else "real"
     return reported_runs[0].profile, kind
 
 
-def _tells_no_source(reported: ReportedRun) -> bool:
+def _may_lack_source(reported: ReportedRun) -> bool:
     """Whether nothing was graded in a report, so that it need not name its data."""
     return reported.source == "unknown" and (reported.report is None or reported.report.score is None)
 
 
-def _refuse_mix(what: str, places: dict[str, str]) -> None:
-    if len(places) > 1:
-        found = ", ".join(f"{kind} in {where}" for kind, where in sorted(places.items()))
-        raise PrerequisiteError(f"standings never mix {what} {found}; report on them separately")
+def _refuse_mix(what: str, inputs: dict[str, str]) -> None:
+    """Refuse more than one kind of runs; `inputs` names an input for each."""
+    if len(inputs) > 1:
+        kinds = ", ".join(f"{kind} in {where}" for kind, where in sorted(inputs.items()))
+        raise PrerequisiteError(f"standings never mix {what} {kinds}; report on them separately")
 
 
 def _run_of_report(report: Report, path: Path) -> ReportedRun:
@@ -297,22 +298,22 @@ def _run_of_report(report: Report, path: Path) -> ReportedRun:
         source=report.source or "unknown",
         report=report,
         seed=report.seed,
-        missing=_fault(report),
+        missing=_ungraded_status(report),
         facts={"run_id": report.run_id},
     )
 
 
-def _graded(report: Report) -> Iterator[tuple[str, str, str]]:
+def _report_identities(report: Report) -> Iterator[tuple[str, str, str]]:
     """What identifies a report that names no run, so that a copy of its file is recognised."""
     if report.submission_path is not None and report.created_at is not None and not report.run_id:
         yield report.competition_id, report.submission_path, report.created_at
 
 
-def _fault(report: Report) -> str | None:
+def _ungraded_status(report: Report) -> str | None:
     return report.status if report.status in UNGRADED_STATUSES else None
 
 
-def _reported_run(run: Run, group: Group, found: Iterable[Findings]) -> ReportedRun:
+def _reported_run(run: Run, group: Group, findings: Iterable[Findings]) -> ReportedRun:
     record = run.record
     report = record.report if record.is_final else None
     source = "unknown" if group.record.twin is None else "real"
@@ -324,7 +325,7 @@ def _reported_run(run: Run, group: Group, found: Iterable[Findings]) -> Reported
         source=TWIN if group.record.twin else (report and report.source) or source,
         report=report,
         seed=record.seed,
-        missing=missing or (report and _fault(report)),
+        missing=missing or (report and _ungraded_status(report)),
         facts={
             "run_id": record.run_id,
             "ended": record.ended,
@@ -334,7 +335,7 @@ def _reported_run(run: Run, group: Group, found: Iterable[Findings]) -> Reported
             "rerolls": record.rerolls,
             "sealed": record.conditions.sealed,
             **usage_of(record.model),
-            "findings": summarize_findings(found) or None,
+            "findings": summarize_findings(findings) or None,
             "over_time": _snapshot_scores(run) if record.is_final else None,
         },
     )
@@ -361,12 +362,12 @@ def _numbered(reported_runs: Iterable[ReportedRun]) -> list[tuple[int, ReportedR
         seen[reported.competition, reported.seed] += 1
         stated = reported.seed is not None
         labelled.append(((0, again, reported.seed) if stated else (1, again, 0), reported))
-    places = {label: place for place, label in enumerate(sorted({label for label, _ in labelled}))}
-    return [(places[label], reported) for label, reported in labelled]
+    numbers = {label: number for number, label in enumerate(sorted({label for label, _ in labelled}))}
+    return [(numbers[label], reported) for label, reported in labelled]
 
 
-def _outcome(reported: ReportedRun, seed: int, boards: CompetitionLookup) -> Outcome:
-    blank = Outcome(reported.competition, seed, reported.where, missing=reported.missing, **reported.facts)
+def _outcome(reported: ReportedRun, seed: int, lookup: CompetitionLookup) -> RunOutcome:
+    blank = RunOutcome(reported.competition, seed, reported.where, missing=reported.missing, **reported.facts)
     report = reported.report
     if report is None or reported.missing:
         return blank
@@ -377,9 +378,14 @@ def _outcome(reported: ReportedRun, seed: int, boards: CompetitionLookup) -> Out
         submitted=bool(report.submission_exists),
         valid=bool(report.valid_submission),
         above_median=bool(report.above_median),
-        bronze=bool(report.bronze_medal),
-        silver=bool(report.silver_medal),
-        gold=bool(report.gold_medal),
-        percentile=boards.percentile(report),
-        normalised=None if reported.source == TWIN else boards.normalised(report),
+        bronze=_medal(report, report.bronze_medal),
+        silver=_medal(report, report.silver_medal),
+        gold=_medal(report, report.gold_medal),
+        percentile=lookup.percentile(report),
+        normalised=None if reported.source == TWIN else lookup.normalised(report),
     )
+
+
+def _medal(report: Report, earned: bool | None) -> bool | None:
+    """Whether a medal was earned; None if it is withheld, which profile v1 never does."""
+    return earned if report.profile not in (None, FIRST_PROFILE) else bool(earned)

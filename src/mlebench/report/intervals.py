@@ -1,4 +1,6 @@
-"""How certain a mean over seeds and competitions is. docs/statistics.md explains this and shows how well it holds.
+"""How certain a mean over seeds and competitions is.
+
+docs/understanding/statistics.md explains this and shows how well it holds.
 
 All figures here are between 0 and 1: whether a run earned a medal, or a share. The question is always: if the same
 agent were run on the same competitions with new seeds, where would its mean be in the long run? Seeds of different
@@ -128,7 +130,7 @@ def _limits(sample: Sample, z: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Difference:
+class MeanDifference:
     """How much larger the mean of one agent is than that of another, over the same competitions."""
 
     mean: float
@@ -137,11 +139,11 @@ class Difference:
     probability: float  # that the first is better: the confidence at which an interval excludes 0
 
     @classmethod
-    def of(cls, one: Sample, other: Sample) -> "Difference":
+    def of(cls, one: Sample, other: Sample) -> "MeanDifference":
         low, high = _difference_limits(one, other, Z)
         return cls(one.mean - other.mean, low, high, probability_better(one, other))
 
-    def scaled(self, factor: float) -> "Difference":
+    def scaled(self, factor: float) -> "MeanDifference":
         return replace(self, mean=factor * self.mean, low=factor * self.low, high=factor * self.high)
 
 

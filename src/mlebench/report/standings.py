@@ -1,18 +1,25 @@
-"""Turns entries into standings: figures for every split and category, and comparisons. Nothing here reads a file."""
+"""Makes standings: figures of every entry for every split and category, and comparisons."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlebench.records.conditions import unlike
+from mlebench.core import paths
+from mlebench.core.errors import PrerequisiteError
+from mlebench.records.conditions import unlike, unlike_text
+from mlebench.records.run_groups import Group
+from mlebench.registry import Registry
+from mlebench.report.competition_lookup import CompetitionLookup
 from mlebench.report.finding_counts import FindingCount, count_findings
-from mlebench.report.intervals import Difference, Estimate, Sample, seeds_needed
-from mlebench.report.published import PublishedEntry
-from mlebench.report.types import Entry
-from mlebench.report.usage import Usage
+from mlebench.report.inputs import Inputs, one_kind
+from mlebench.report.intervals import Estimate, MeanDifference, Sample, seeds_needed
+from mlebench.report.published_standings import PublishedEntry, published_entries
+from mlebench.report.types import SPLITS, TWIN, Entry
+from mlebench.report.usage_totals import UsageTotals
 
 RATES = ("any_medal", "gold", "silver", "bronze", "above_median", "valid", "submitted")
 # What figures are multiplied by: rates and percentiles are shown in percent.
@@ -31,8 +38,9 @@ class Scope:
     seeds: int  # that count
     seeds_given: int
     missing: int  # combinations of competition and seed without a run
+    withheld: int  # competitions whose medals are all withheld: they count in no rate of medals
     figures: dict[str, Estimate | None]
-    spent: Usage
+    spent: UsageTotals
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,7 @@ class Comparison:
     scope: str
     competitions: int
     seeds: tuple[int, int]
-    differences: dict[str, Difference | None]
+    differences: dict[str, MeanDifference | None]
     unlike: dict[str, tuple[str, str]]  # the conditions in which they differ, of both
 
 
@@ -93,32 +101,29 @@ class OutcomeMatrix:
     """The outcomes of an entry by competition and seed: all seeds, padded with failures, or the complete ones."""
 
     def __init__(self, entry: Entry, competitions: Sequence[str], *, pad: bool):
-        place = entry.by_place
-        given = sorted({outcome.seed for outcome in entry.of(competitions)})
-        rows = {
-            seed: [None if (found := place.get((id, seed))) is None or found.missing else found for id in competitions]
-            for seed in given
-        }
-        self.given = len(given)
+        results = {key: outcome for key, outcome in entry.outcome_of.items() if not outcome.missing}
+        seeds = sorted({outcome.seed for outcome in entry.of(competitions)})
+        rows = {seed: [results.get((id, seed)) for id in competitions] for seed in seeds}
+        self.given = len(seeds)
         self.missing = sum(row.count(None) for row in rows.values())
         self._rows = [row for row in rows.values() if pad or None not in row]
         self.seeds = len(self._rows)
 
     def known(self, name: str) -> set[int]:
-        """The places of the competitions with a known figure; a missing run's counts as known if any other's is."""
+        """The columns (competitions) whose figure is known; a missing run's counts as known if any other's is."""
         outcomes = [outcome for row in self._rows for outcome in row if outcome is not None]
         if outcomes and all(getattr(outcome, name) is None for outcome in outcomes):
             return set()
         columns = enumerate(zip(*self._rows, strict=True))
         return {
-            place
-            for place, column in columns
+            number
+            for number, column in columns
             if all(outcome is None or getattr(outcome, name) is not None for outcome in column)
         }
 
-    def values(self, name: str, places: Iterable[int]) -> NDArray[Any]:
+    def values(self, name: str, columns: Iterable[int]) -> NDArray[Any]:
         """One row per competition, one column per seed; missing or negative values count as 0."""
-        figures = [[getattr(row[place], name, 0.0) for row in self._rows] for place in sorted(places)]
+        figures = [[getattr(row[number], name, 0.0) for row in self._rows] for number in sorted(columns)]
         return np.clip(np.array(figures, dtype=float), 0, 1)
 
     def estimate(self, name: str) -> Estimate | None:
@@ -126,14 +131,73 @@ class OutcomeMatrix:
         return Estimate.of(self.values(name, known)).scaled(SCALES[name]) if known else None
 
 
-def standings(
+def make_standings(
+    inputs: Inputs | Iterable[Group | Path | str],
+    split: str | None = None,
+    *,
+    pad: bool = False,
+    power: float | None = None,
+    published: bool = False,
+    strict: bool = False,
+) -> Standings:
+    """Return the standings over run groups, bundles and grading reports, which `mlebench report` shows.
+
+    `split` limits them to the competitions of a split, `pad` counts missing runs as failures, and `power` is a
+    difference in percentage points for which the seeds needed are computed. `published` adds the published leaderboard,
+    which is of real data and profile v1; `strict` refuses to compare or pool runs under unlike conditions.
+
+    Raises PrerequisiteError for inputs that cannot be read, hold no runs, or may not be in one table.
+    """
+    inputs = inputs if isinstance(inputs, Inputs) else _collected(inputs)
+    reported_runs = inputs.reported_runs()
+    if not reported_runs:
+        raise PrerequisiteError("the given inputs hold no runs")
+    profile, data = one_kind(reported_runs)
+    if published and (data == TWIN or profile != "v1"):
+        raise PrerequisiteError("published figures are of real data and profile v1: they are not shown beside others")
+    registry = Registry(profile=profile)
+    lookup = CompetitionLookup(registry)
+    entries = inputs.entries(lookup)
+    if strict:
+        _refuse_unlike(entries)
+    options = StandingsOptions(
+        splits={name: registry.get_split(name) for name in ([split] if split else SPLITS)},
+        categories={id: lookup.category(id) for entry in entries for id in entry.competitions},
+        pad=pad,
+        asked=split is not None,
+        power=power,
+    )
+    return compute_standings(entries, options, profile, data, published_entries() if published else ())
+
+
+def _collected(inputs: Iterable[Group | Path | str]) -> Inputs:
+    collected = Inputs(paths.default_runs_dir(paths.default_data_dir()))
+    for source in inputs:
+        collected.add(source)
+    return collected
+
+
+def _refuse_unlike(entries: Sequence[Entry]) -> None:
+    first = entries[0]
+    for entry in entries:
+        if apart := unlike(first.conditions, entry.conditions):
+            raise PrerequisiteError(
+                f"--strict: {first.agent} and {entry.agent} were run under unlike conditions: {unlike_text(apart)}"
+            )
+        if pooled := entry.conditions.pooled_text:
+            raise PrerequisiteError(
+                f"--strict: the runs of {entry.agent} are pooled over {pooled}: report on them separately"
+            )
+
+
+def compute_standings(
     entries: Sequence[Entry],
     options: StandingsOptions,
     profile: str,
     data: str,
     published: Sequence[PublishedEntry] = (),
 ) -> Standings:
-    """The first entry is compared with each of the others."""
+    """The standings of entries; the first is compared with each of the others."""
     first, rest = entries[0], entries[1:]
     comparisons = [comparison for second in rest for comparison in compare(first, second, options)]
     return Standings(
@@ -191,8 +255,9 @@ def _scope(kind: str, name: str, competitions: Sequence[str], entry: Entry, opti
         seeds=matrix.seeds,
         seeds_given=matrix.given,
         missing=matrix.missing,
+        withheld=len(set(range(len(competitions))) - matrix.known("any_medal")) if matrix.seeds else 0,
         figures={figure: matrix.estimate(figure) for figure in SCALES},
-        spent=Usage.of(entry.of(competitions)),
+        spent=UsageTotals.of(entry.of(competitions)),
     )
 
 
@@ -221,9 +286,9 @@ def compare(one: Entry, other: Entry, options: StandingsOptions) -> Iterator[Com
         yield Comparison(one.agent, other.agent, name, len(ids), (first.seeds, second.seeds), differences, apart)
 
 
-def _difference(one: OutcomeMatrix, other: OutcomeMatrix, figure: str) -> Difference | None:
+def _difference(one: OutcomeMatrix, other: OutcomeMatrix, figure: str) -> MeanDifference | None:
     samples = _samples(one, other, figure)
-    return Difference.of(*samples).scaled(SCALES[figure]) if samples else None
+    return MeanDifference.of(*samples).scaled(SCALES[figure]) if samples else None
 
 
 def _samples(one: OutcomeMatrix, other: OutcomeMatrix, figure: str) -> tuple[Sample, Sample] | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from mlebench.records.conditions import Conditions, Label
+from mlebench.records.conditions import Conditions, EntryLabel
 from mlebench.records.report import Report
 from mlebench.records.snapshots import SnapshotScore
 
@@ -14,7 +14,7 @@ TWIN = "twin"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """How one run ended. `missing` says why it does not count; then it has no result."""
 
     competition: str
@@ -25,9 +25,9 @@ class Outcome:
     submitted: bool = False
     valid: bool = False
     above_median: bool = False
-    bronze: bool = False
-    silver: bool = False
-    gold: bool = False
+    bronze: bool | None = False  # None, like the next two: the profile withholds this medal
+    silver: bool | None = False
+    gold: bool | None = False
     percentile: float | None = None  # share of human teams that did worse; None: unknown
     normalised: float | None = None  # 0 is the sample submission, 1 the gold threshold; None: unknown
     run_id: str | None = None
@@ -45,8 +45,10 @@ class Outcome:
     over_time: list[SnapshotScore] | None = None  # the scores of its snapshots; None: they were not graded
 
     @property
-    def any_medal(self) -> bool:
-        return self.gold or self.silver or self.bronze
+    def any_medal(self) -> bool | None:
+        """Whether it earned a medal; None if all of them are withheld."""
+        medals = (self.gold, self.silver, self.bronze)
+        return None if set(medals) == {None} else any(medals)
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,11 @@ class Entry:
 
     agent: str  # a name that no other entry has
     inputs: tuple[str, ...]  # the run groups and files they come from
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[RunOutcome, ...]
     model: str | None = None
     hours_limit: float | None = None
     name: str = ""  # the agent's own
-    label: Label = field(default_factory=Label)  # what the entry's name says beside the agent's
+    label: EntryLabel = field(default_factory=EntryLabel)  # what the entry's name says beside the agent's
     conditions: Conditions = field(default_factory=Conditions)
     origin: str | None = None  # who wrote its run groups, in words, if others did
     bundled: bool = False  # it comes from a bundle: findings about its runs are claims
@@ -70,10 +72,11 @@ class Entry:
         return list(dict.fromkeys(outcome.competition for outcome in self.outcomes))
 
     @cached_property
-    def by_place(self) -> dict[tuple[str, int], Outcome]:
+    def outcome_of(self) -> dict[tuple[str, int], RunOutcome]:
+        """The outcomes by competition and seed."""
         return {(outcome.competition, outcome.seed): outcome for outcome in self.outcomes}
 
-    def of(self, competitions: Iterable[str]) -> list[Outcome]:
+    def of(self, competitions: Iterable[str]) -> list[RunOutcome]:
         wanted = set(competitions)
         return [outcome for outcome in self.outcomes if outcome.competition in wanted]
 
@@ -90,3 +93,8 @@ class ReportedRun:
     seed: int | None = None
     missing: str | None = None
     facts: dict[str, Any] = field(default_factory=dict)
+
+
+def without_unprintable(text: str) -> str:
+    """A name for tables, in which nothing moves the cursor."""
+    return "".join(character if character.isprintable() else "?" for character in text)

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.untrusted import parse_json
-from mlebench.records.group import Requested
+from mlebench.records.group import RequestedLimits
 
 UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 KEYS = ("mem_limit", "shm_size", "nano_cpus", "cpus", "gpus", "runtime")
 
 
 class ContainerConfig(NamedTuple):
-    requested: Requested = Requested()
+    requested: RequestedLimits = RequestedLimits()
     gpus: list[str] | None = None  # None: it does not say
     runtime: str | None = None
 
@@ -31,7 +31,7 @@ def read_container_config(path: Path) -> ContainerConfig:
         names = ", ".join(f"`{key}`" for key in unknown)
         verb = "has" if len(unknown) == 1 else "have"
         raise PrerequisiteError(f"{path}: {names} {verb} no meaning here; known keys are {', '.join(KEYS)}")
-    requested = Requested(
+    requested = RequestedLimits(
         memory=_size(path, data, "mem_limit"), shm=_size(path, data, "shm_size"), cpus=_cpus(path, data)
     )
     runtime = data.get("runtime")

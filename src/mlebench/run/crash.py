@@ -8,16 +8,15 @@ from pathlib import Path
 from mlebench.core.outcomes import AGENT_ERROR
 from mlebench.core.paths import RUN_LOG
 from mlebench.core.tracebacks import last_raised
-from mlebench.core.untrusted import UntrustedFileError, open_untrusted, plain
-from mlebench.sandbox.session import Outcome
+from mlebench.core.untrusted import ANY_SIZE, UntrustedFileError, open_untrusted, plain
+from mlebench.sandbox.session import TaskOutcome
 
 TAIL = 64 << 10  # bytes of the log
-ANY = 1 << 62  # bytes: only a little of the log is read, so any size will do
 LONGEST = 300  # characters of a line
 LAST_LINES = 30  # a traceback further up did not end the program
 
 
-def with_last_words(outcome: Outcome, work: Path) -> Outcome:
+def with_last_words(outcome: TaskOutcome, work: Path) -> TaskOutcome:
     """The outcome; if the agent failed, with the last line of its traceback or else of its log."""
     words = last_words(work / RUN_LOG) if outcome.ended == AGENT_ERROR else None
     return replace(outcome, detail=f"{outcome.detail}: {words}") if words else outcome
@@ -25,7 +24,7 @@ def with_last_words(outcome: Outcome, work: Path) -> Outcome:
 
 def last_words(log: Path) -> str | None:
     try:
-        with open_untrusted(log, ANY) as file:
+        with open_untrusted(log, ANY_SIZE) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
             text = file.read(TAIL).decode("utf-8", "replace")
     except (UntrustedFileError, OSError):

@@ -21,8 +21,8 @@ from mlebench.core.errors import PrerequisiteError
 from mlebench.core.paths import GroupPaths, RunPaths
 from mlebench.records.group import Limits
 from mlebench.records.run_groups import Group, read_run
-from mlebench.run.attempts import SUBMISSIONS, failed_nodes
 from mlebench.run.hosts import stop_line, stopped_hosts
+from mlebench.run.retry_rules import failed_nodes, may_be_submitted
 from mlebench.run.signals import on_stop_signal
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class Resources:
 
 
 @dataclass(frozen=True)
-class Job:
+class SchedulerJob:
     """A run that a scheduler has."""
 
     seconds: float  # for how long it thinks that the run has been running
@@ -74,7 +74,7 @@ class Scheduler(Protocol):
         """Submit as many of them as `workers` allows now, for any node but these; return which."""
         ...
 
-    def jobs(self) -> dict[Path, Job]:
+    def jobs(self) -> dict[Path, SchedulerJob]:
         """The folders that it still has, waiting or running."""
         ...
 
@@ -144,7 +144,7 @@ class SchedulerExecutor:
             self._active, self._pause = active | sent, FIRST_LOOK
         return bool(due or active & self._waiting.keys())
 
-    def _jobs(self) -> dict[Path, Job]:
+    def _jobs(self) -> dict[Path, SchedulerJob]:
         """What the scheduler has. A job whose process is lost may still look alive, so check the run's lease."""
         jobs = self.scheduler.jobs()
         old = [folder for folder, job in jobs.items() if job.seconds > DEAD_AFTER]
@@ -167,7 +167,8 @@ class SchedulerExecutor:
 
     def _due(self, active: set[Path]) -> tuple[set[str], list[Path]]:
         """The nodes to avoid, and the runs to submit."""
-        due = [folder for folder in self._waiting if folder not in active and self._submitted[folder] < SUBMISSIONS]
+        idle = [folder for folder in self._waiting if folder not in active]
+        due = [folder for folder in idle if may_be_submitted(self._submitted[folder])]
         again = (read_run(folder).record for folder in due if self._submitted[folder])
         failed = {node for record in again for node in failed_nodes(record.attempts)}
         if not due or not (self._stopped or failed):
@@ -179,7 +180,7 @@ class SchedulerExecutor:
         avoid = stopped | (nodes & failed)
         return (stopped if avoid == nodes else avoid), due
 
-    def _say_why_none_starts(self, jobs: dict[Path, Job]) -> None:
+    def _say_why_none_starts(self, jobs: dict[Path, SchedulerJob]) -> None:
         reasons = sorted({job.waits_for or "" for job in jobs.values()})
         if jobs and all(reasons):
             self._say(f"{self.scheduler.name} has not started any run yet: {', '.join(reasons)}")

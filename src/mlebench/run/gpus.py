@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from mlebench.core.errors import PrerequisiteError
-from mlebench.run.machine import nvidia_smi
+from mlebench.run.hardware import nvidia_smi
 
 logger = logging.getLogger(__name__)
 
@@ -99,8 +99,8 @@ def refuse_crowd(pool: GpuPool, workers: int) -> None:
         return
     crowd = -(-workers // have)
     more = f", or put {crowd} runs on each GPU with --runs-per-gpu {crowd}" if crowd <= MOST_RUNS_PER_GPU else ""
-    each = f" at {pool.runs_per_gpu} runs on each" if pool.runs_per_gpu > 1 else ""
-    raise PrerequisiteError(f"{workers} workers cannot share {_gpus(have)}{each}: use fewer workers{more}")
+    crowding = f" at {pool.runs_per_gpu} runs on each" if pool.runs_per_gpu > 1 else ""
+    raise PrerequisiteError(f"{workers} workers cannot share {_gpus(have)}{crowding}: use fewer workers{more}")
 
 
 def _gpus(number: int) -> str:
@@ -133,14 +133,14 @@ def resolve(name: str) -> str | None:
 def devices() -> dict[str, tuple[str, ...]]:
     """This machine's GPUs by index, and MIG devices by UUID, each with its UUID and those of its parts."""
     uuids: dict[str, tuple[str, ...]] = {}
-    whole = ""
+    gpu = ""
     for match in filter(None, map(_LINE.match, _listed())):
         index, uuid = match["index"], match["uuid"]
         uuids[index or uuid] = (uuid,)
         if index:
-            whole = index
+            gpu = index
         else:
-            uuids[whole] += (uuid,)
+            uuids[gpu] += (uuid,)
     return uuids
 
 

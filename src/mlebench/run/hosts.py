@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from mlebench.core.paths import GroupPaths
+from mlebench.run.retry_rules import HOST_FAILURES
 
-FAILURES = 2  # in a row
 NODE_VARIABLE = "MLEBENCH_NODE"  # the scheduler's name for this host: several nodes may share a host name
 JOB_LOG_VARIABLE = "MLEBENCH_JOB_LOG"  # where Slurm writes why it ends a job, before it signals it
 JOB_VARIABLE = "SLURM_JOB_ID"
@@ -44,14 +44,16 @@ def stopped_hosts(group: GroupPaths) -> dict[str, str]:
         for path in sorted(group.hosts.iterdir()):
             with suppress(FileNotFoundError):  # an agent has just started there
                 lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-                if len(lines) >= FAILURES:
+                if len(lines) >= HOST_FAILURES:
                     stopped[path.name] = lines[-1]
     return stopped
 
 
 def stop_line(host: str, reason: str) -> str:
     """What a person has to know about a host that has stopped."""
-    return f"{host} takes no more runs of this group: {FAILURES} failures in a row before an agent started: {reason}"
+    return (
+        f"{host} takes no more runs of this group: {HOST_FAILURES} failures in a row before an agent started: {reason}"
+    )
 
 
 def forget_failures(group: GroupPaths, *, only_here: bool) -> None:

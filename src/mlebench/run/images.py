@@ -52,7 +52,7 @@ def build_environment(
     """Build the image that agents run in; `light`: without the packages they commonly use."""
     arguments = {"BASE_IMAGE": base_image, "INSTALL_HEAVY_DEPENDENCIES": "false" if light else None}
     with tempfile.TemporaryDirectory(prefix=paths.SCRATCH) as scratch:
-        # In an installed mlebench, many other files are beside this folder.
+        # Many other files are beside this folder.
         folder = Path(scratch, "environment")
         shutil.copytree(environment_dir(), folder)
         _build(tag, folder / "Dockerfile", Path(scratch), arguments, options)

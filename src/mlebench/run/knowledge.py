@@ -20,7 +20,7 @@ from mlebench.sandbox.base import hidden_paths
 MOST_READ = 1 << 30  # bytes; beyond, only names and sizes count, since a corpus may be as large as a disk
 
 
-class Item(NamedTuple):
+class KnowledgeEntry(NamedTuple):
     name: str  # below the folder
     size: int
     link: str | None  # where a symbolic link points
@@ -93,7 +93,8 @@ def _is_private(file: Path) -> bool:
     return any(inner == paths.PRIVATE and outer.startswith(paths.PREPARED) for outer, inner in pairwise(parts))
 
 
-def _items(root: Path, inside: str = "") -> Iterator[Item]:
+# Not `core.untrusted.walk`: a corpus may have millions of files, and one that is left out could hold answers.
+def _items(root: Path, inside: str = "") -> Iterator[KnowledgeEntry]:
     """Every file and link. Links that lead out, and anything but files and folders, are refused."""
     try:
         entries = list(os.scandir(root / inside))
@@ -104,14 +105,14 @@ def _items(root: Path, inside: str = "") -> Iterator[Item]:
         if stat.S_ISDIR(status.st_mode):
             yield from _items(root, f"{name}/")
         elif stat.S_ISREG(status.st_mode):
-            yield Item(name, status.st_size, None)
+            yield KnowledgeEntry(name, status.st_size, None)
         elif stat.S_ISLNK(status.st_mode):
             target = Path(entry.path).readlink()
             if target.is_absolute() or not paths.resolved(entry.path).is_relative_to(paths.resolved(root)):
                 raise PrerequisiteError(
                     f"--knowledge: {entry.path} is a link that leads out of the folder: copy the file"
                 )
-            yield Item(name, 0, str(target))
+            yield KnowledgeEntry(name, 0, str(target))
         else:
             raise PrerequisiteError(f"--knowledge: {entry.path} is {kind_of(status.st_mode)}: remove it")
 

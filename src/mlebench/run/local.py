@@ -21,10 +21,10 @@ from typing import IO
 from mlebench.core import leases
 from mlebench.core.paths import GroupPaths, RunPaths
 from mlebench.records.run_groups import Run, read_run
-from mlebench.run.attempts import SUBMISSIONS, failed_before_start
-from mlebench.run.execute import MAY_BE_RETRIED, NOT_STORED, abandon, unstored_result
+from mlebench.run.execute import abandon, unstored_result
 from mlebench.run.gpus import HOLDERS_VARIABLE, GpuLease, GpuPool, take
 from mlebench.run.hosts import stop_line, stopped_hosts, this_host
+from mlebench.run.retry_rules import MAY_BE_RETRIED, NextStep, after_exec
 from mlebench.run.signals import PARENT_VARIABLE, on_stop_signal
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ LOOK_PAUSE = 5.0  # seconds between two looks at a run that another process hold
 
 
 @dataclass
-class _Job:
+class _QueuedRun:
     folder: Path
     not_before: float = 0.0
     pauses: int = 0
@@ -50,10 +50,10 @@ class _Job:
 
 @dataclass
 class _Worker:
-    job: _Job
+    job: _QueuedRun
     process: subprocess.Popen[bytes]
     pidfd: int
-    told: int = 0  # interrupts passed on to it
+    interrupts_sent: int = 0  # interrupts passed on to it
 
 
 class LocalExecutor:
@@ -65,7 +65,7 @@ class LocalExecutor:
         self._gpus = gpus or GpuPool()
         self._said_waiting = False
         self._workers: list[_Worker] = []
-        self._pending: deque[_Job] = deque()
+        self._pending: deque[_QueuedRun] = deque()
         # Its other end stays open exactly as long as this process lives.
         self._parent_pipe, self._our_end = os.pipe()
         self._leases = leases.Observer()
@@ -75,7 +75,7 @@ class LocalExecutor:
 
     def run(self, folders: Sequence[Path], tick: Callable[[], None] = lambda: None) -> None:
         """Work until every run is final, or until interrupted or cancelled. `tick` is called a few times a second."""
-        self._pending = deque(_Job(folder) for folder in folders)
+        self._pending = deque(_QueuedRun(folder) for folder in folders)
         try:
             with on_stop_signal(self._interrupt):
                 while self._pending or self._workers:
@@ -103,8 +103,8 @@ class LocalExecutor:
     def _pass_on(self) -> None:
         """Pass every interrupt on to every worker, even one that was started at that very moment."""
         for worker in list(self._workers):
-            if worker.told < self.interrupts:
-                worker.told = self.interrupts
+            if worker.interrupts_sent < self.interrupts:
+                worker.interrupts_sent = self.interrupts
                 worker.process.send_signal(signal.SIGTERM if self.interrupts == 1 else signal.SIGKILL)
 
     def _start_some(self) -> None:
@@ -141,7 +141,7 @@ class LocalExecutor:
             logger.info("Waiting for %d of the GPUs %s: other runs on this machine hold them", share, names)
         self._said_waiting = True
 
-    def _start(self, job: _Job, gpus: GpuLease) -> None:
+    def _start(self, job: _QueuedRun, gpus: GpuLease) -> None:
         command = [sys.executable, "-P", "-m", "mlebench", "run", "exec", str(job.folder)]
         env = {**os.environ, PARENT_VARIABLE: str(self._parent_pipe)}
         if gpus.names:
@@ -172,15 +172,16 @@ class LocalExecutor:
         run = read_run(job.folder)
         if self.interrupts or run.is_settled:
             return
-        if code == NOT_STORED:  # the disk has to be mended first
+        step, job.failures = after_exec(run.record, code, job.failures)
+        if step is NextStep.NOTHING:
             return
         if reason := stopped_hosts(self._group).get(this_host()):
             self._stop(reason)
             return
-        attempt = run.record.last_attempt
-        crashed = code != MAY_BE_RETRIED
-        job.failures = job.failures + 1 if crashed or (attempt and failed_before_start(attempt)) else 0
-        if job.failures >= SUBMISSIONS and self._leave(run, code if crashed else None):
+        if step is NextStep.ABANDON and _abandon(run, code):
+            return
+        if step is NextStep.LEAVE_PLANNED:
+            _say_why_planned(run, code)
             return
         job.pause()
         self._pending.append(job)
@@ -192,17 +193,18 @@ class LocalExecutor:
         self._has_stopped = True
         self._pending.clear()
 
-    def _leave(self, run: Run, crash: int | None) -> bool:
-        """Stop trying a run: one whose agent was started ends here, another stays planned. False: try it again."""
-        attempt = run.record.last_attempt
-        log = run.paths.runner_log.name
-        if crash is not None and attempt and attempt.agent_started_at:
-            return abandon(run.paths.root, f"mlebench failed ({crash}): see {log}") or bool(
-                unstored_result(Run.read(run.paths.root))
-            )
-        reason = f"mlebench failed ({crash}): see {log}" if crash is not None else attempt and attempt.detail
-        logger.warning("%s could not be started here and stays planned: %s", run.paths.root.name, reason)
-        return True
+
+def _abandon(run: Run, code: int) -> bool:
+    """End a run that mlebench cannot do, unless an agent's work would be lost. False: try it again."""
+    reason = f"mlebench failed ({code}): see {run.paths.runner_log.name}"
+    return abandon(run.paths.root, reason) or unstored_result(Run.read(run.paths.root)) is not None
+
+
+def _say_why_planned(run: Run, code: int) -> None:
+    attempt = run.record.last_attempt
+    crash = None if code == MAY_BE_RETRIED else f"mlebench failed ({code}): see {run.paths.runner_log.name}"
+    reason = crash or (attempt and attempt.detail)
+    logger.warning("%s could not be started here and stays planned: %s", run.paths.root.name, reason)
 
 
 def _open_log(folder: Path) -> IO[bytes]:

@@ -17,7 +17,7 @@ from mlebench.records.run import RunRecord
 from mlebench.records.usage import ModelUsage, read_usage
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Task
-from mlebench.sandbox.session import Outcome
+from mlebench.sandbox.session import TaskOutcome
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ def _outage_of(usage: ModelUsage | None) -> Outage | None:
     return outage and Outage(plain(outage.cause)[:40], plain(outage.says)[:1000], outage.under_own_load)
 
 
-def with_outage(outcome: Outcome, record: GroupRecord, work: Path) -> Outcome:
+def with_outage(outcome: TaskOutcome, record: GroupRecord, work: Path) -> TaskOutcome:
     """The outcome of a run; if it never had the model it was promised, that is its outcome, however its agent ended."""
     outage = _outage_of(read_usage(work))
     if outage is None or record.model is None or outcome.ended not in _MAY_LACK_A_MODEL:

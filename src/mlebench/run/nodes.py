@@ -19,7 +19,7 @@ from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import write_whole
 from mlebench.records.group import ExecutorConfig
 from mlebench.run.executors import SchedulerError
-from mlebench.run.machine import gpus
+from mlebench.run.hardware import gpus
 from mlebench.sandbox import BACKENDS
 from mlebench.sandbox.cgroups import Cgroup
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 
 from mlebench.core.outcomes import MODEL_UNAVAILABLE
+from mlebench.grade.in_process import Ungraded
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
-from mlebench.grade.row import Ungraded
-from mlebench.grade.worker import Workers
+from mlebench.grade.submission import Workers
 from mlebench.records import now, write
 from mlebench.records.run_groups import Group, Run
 from mlebench.records.snapshots import SnapshotScore, SnapshotScores, read_snapshot_scores
@@ -23,15 +23,15 @@ def grade_snapshots(
 ) -> list[SnapshotScores]:
     """Grade each run's earlier submissions, and write the scores beside them. Every grade is logged."""
     require_ended(group)
-    kept = {run.paths.root: sorted(run.paths.snapshots.glob("*.csv")) for run in group.runs() if not run.fault}
-    runs = [run for run in group.runs() if kept.get(run.paths.root) and run.record.ended != MODEL_UNAVAILABLE]
+    snapshots = {run.paths.root: sorted(run.paths.snapshots.glob("*.csv")) for run in group.runs() if not run.fault}
+    runs = [run for run in group.runs() if snapshots.get(run.paths.root) and run.record.ended != MODEL_UNAVAILABLE]
     with Workers(jobs) as workers:
         waiting = {
-            path: workers.grade(job_of(run, group, path, limits)) for run in runs for path in kept[run.paths.root]
+            path: workers.grade(job_of(run, group, path, limits)) for run in runs for path in snapshots[run.paths.root]
         }
         done = []
         for run in track(runs):
-            points = [_point(path, waiting[path].result()) for path in kept[run.paths.root]]
+            points = [_point(path, waiting[path].result()) for path in snapshots[run.paths.root]]
             record = run.record
             graded = SnapshotScores(
                 run_id=record.run_id, competition=record.competition, graded_at=now(), points=points

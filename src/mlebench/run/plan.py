@@ -21,11 +21,11 @@ from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.proxy import refuse_other_secrets
 from mlebench.records import now, write
 from mlebench.records.base import from_dict
-from mlebench.records.group import ExecutorConfig, GroupRecord, Limits, Requested
+from mlebench.records.group import ExecutorConfig, GroupRecord, Limits, RequestedLimits
 from mlebench.records.run import RunRecord
 from mlebench.records.run_groups import Group
 from mlebench.registry import Registry
-from mlebench.run import knowledge, machine
+from mlebench.run import hardware, knowledge
 from mlebench.run.container_config import ContainerConfig, read_container_config
 from mlebench.run.executors import Resources
 from mlebench.run.gpus import GpuPool, choose, refuse_crowd
@@ -48,7 +48,7 @@ class Plan:
     competitions: tuple[str, ...]
     runs_dir: Path
     sandbox: Sandbox
-    requested: Requested  # limits and sandbox, without what the machine decides
+    requested: RequestedLimits  # limits and sandbox, without what the machine decides
     limits: Limits
     runtime: str | None  # of containers
     model: ModelAccess | None  # for the network `model`
@@ -58,9 +58,9 @@ class Plan:
 
 def make_plan(request: Request) -> Plan:
     """Look up what a request names. Raises PrerequisiteError for what does not exist or cannot go together."""
-    registry = Registry(request.data_dir or paths.default_data_dir(twin=request.twin))
+    registry = Registry(request.data_dir or paths.default_data_dir(twin=request.twin), request.profile)
     for id in request.competitions:
-        registry.competition_dir(id)
+        registry.get_competition(id)
     agent = load_agent(request.agent or COMMAND, request.agent_command, request.agent_options)
     executor_config = choose_executor(request.executor, request.slurm_options, request.ray_address)
     config = read_container_config(request.container_config) if request.container_config else ContainerConfig()
@@ -82,7 +82,7 @@ def make_plan(request: Request) -> Plan:
         runs_dir,
         sandbox,
         requested,
-        machine.limits_for(requested, request.workers, runs_dir, elsewhere=executor_config.is_remote),
+        hardware.limits_for(requested, request.workers, runs_dir, elsewhere=executor_config.is_remote),
         config.runtime or request.runtime,
         model,
         executor_config,
@@ -154,7 +154,7 @@ def _group_record(plan: Plan, id: str) -> GroupRecord:
         knowledge_sha256=None if request.knowledge is None else knowledge.identity(request.knowledge),
         retain=request.retain,
         workers=request.workers,
-        machine=machine.describe(),
+        machine=hardware.describe(),
         like=request.origin,
         executor=plan.executor,
     )
@@ -218,7 +218,9 @@ def _refuse(plan: Plan) -> None:
         raise PrerequisiteError(f"the runtime {plan.runtime} of --container-config is for --sandbox docker only")
     is_local = not (agent.host_only or plan.executor.is_remote)  # a node reports for itself what it cannot do
     if is_local and (fault := plan.sandbox.fault(_sketch(plan))):
-        raise PrerequisiteError(f"the sandbox {plan.sandbox.name} cannot be used: {fault}")
+        raise PrerequisiteError(
+            f"the sandbox {plan.sandbox.name} cannot be used: {fault}; `mlebench doctor` shows which ones work"
+        )
     _refuse_unprepared(plan.registry, plan.competitions)
     if request.knowledge is not None:
         forbidden = (plan.registry.get_data_dir(), plan.runs_dir)

@@ -18,7 +18,7 @@ from mlebench.records import read, write
 from mlebench.records.run import PLANNED, RUNNING, RunRecord
 from mlebench.records.run_groups import Run
 from mlebench.run.snapshots import remove_unfinished
-from mlebench.sandbox.collect import Collected, Room, collect, remove_tree
+from mlebench.sandbox.collect import CollectedFiles, CopyLimits, collect, remove_tree
 
 RECORD = "record.json"
 AGENTS_PARTS = (paths.SUBMISSION, paths.LOGS, paths.CODE)  # the most important first
@@ -34,10 +34,10 @@ def stage(run: Run, lease: Lease) -> Path:
     return staged
 
 
-def collect_outputs(work: Path, target: Path, room: Room | None = None) -> Collected:
+def collect_outputs(work: Path, target: Path, room: CopyLimits | None = None) -> CollectedFiles:
     """Copy what an attempt left in its writable folders; none of its processes may be alive."""
-    seen = Collected()
-    room = room or Room()
+    seen = CollectedFiles()
+    room = room or CopyLimits()
     for part in AGENTS_PARTS:
         collect(work / "home" / part, target / part, room, seen)
     remove_unfinished(paths.RunPaths(work).snapshots)
@@ -87,7 +87,7 @@ def move_parts(source: Path, target: Path, parts: Iterable[str] = PARTS) -> None
             (source / part).rename(target / part)
 
 
-def publish(run: Run, staged: Path, lease: Lease, **outcome: Any) -> None:
+def publish_result(run: Run, staged: Path, lease: Lease, **outcome: Any) -> None:
     """Make a staged result the run's, if the lease is still ours and there is none yet. `finalize` then ends the
     run."""
     if run.record.state == PLANNED:

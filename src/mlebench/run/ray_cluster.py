@@ -19,7 +19,7 @@ from typing import Any
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.paths import RunPaths
 from mlebench.records.run_groups import Group, limits_of
-from mlebench.run.executors import Job, Resources, SchedulerError, job_name
+from mlebench.run.executors import Resources, SchedulerError, SchedulerJob, job_name
 from mlebench.run.hosts import NODE_VARIABLE
 from mlebench.run.signals import PARENT_VARIABLE
 
@@ -41,7 +41,7 @@ class Ray:
         self._ray = connect(address)
 
     def submit(self, folders: Sequence[Path], avoid: Collection[str] = ()) -> Sequence[Path]:
-        actor = self._ray.remote(Runner)
+        actor = self._ray.remote(RunActor)
         sent = folders[: max(0, self._workers - len(self._names()))]
         for folder in sent:
             try:
@@ -68,9 +68,12 @@ class Ray:
         other_nodes = strategies.NotIn(*(node["NodeID"] for node in nodes))
         return {"scheduling_strategy": strategies.NodeLabelSchedulingStrategy(hard=dict.fromkeys(labels, other_nodes))}
 
-    def jobs(self) -> dict[Path, Job]:
+    def jobs(self) -> dict[Path, SchedulerJob]:
         reason = self.warning()
-        return {self._group.paths.root / name.removeprefix(self._prefix): Job(0.0, reason) for name in self._names()}
+        return {
+            self._group.paths.root / name.removeprefix(self._prefix): SchedulerJob(0.0, reason)
+            for name in self._names()
+        }
 
     def nodes(self) -> set[str]:
         return set(map(_name, _alive(self._ray)))
@@ -98,7 +101,7 @@ class Ray:
             raise SchedulerError(f"Ray does not answer: {error}") from error
 
 
-class Runner:
+class RunActor:
     """Does one run, on a node, in an actor. When the actor is killed, the run ends: by its parent pipe, or killed by
     Ray."""
 

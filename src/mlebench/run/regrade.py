@@ -11,15 +11,15 @@ from mlebench.core import leases
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import remove_temporaries
 from mlebench.core.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
+from mlebench.grade.batch import SubmissionLine, grade_entries
+from mlebench.grade.in_process import GradingJob, Ungraded
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
-from mlebench.grade.many import Entry, grade_entries
-from mlebench.grade.row import Job, Ungraded
-from mlebench.grade.worker import Workers
+from mlebench.grade.submission import Workers
 from mlebench.records.run import PRESENT
 from mlebench.records.run_groups import Group, Run, unfinished
 from mlebench.registry import Registry
 from mlebench.run.grading import run_info
-from mlebench.run.group import finish, forget_report
+from mlebench.run.group_operations import finish, forget_report
 from mlebench.scoring import CompetitionReport
 
 logger = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ def grade_group(
 def grade_reference_group(
     group: Group,
     registry: Registry,
-    track: Callable[[list[Entry]], Iterable[Entry]] = iter,
+    track: Callable[[list[SubmissionLine]], Iterable[SubmissionLine]] = iter,
     *,
     jobs: int = 1,
     limits: Limits = DEFAULT_LIMITS,
@@ -85,14 +85,14 @@ def grade_reference_group(
     """
     runs = list(enumerate(group.runs(), 1))
     entries = [
-        Entry(number, run.record.competition, str(run.paths.submission), run=run_info(run, group))
+        SubmissionLine(number, run.record.competition, str(run.paths.submission), run=run_info(run, group))
         for number, run in runs
     ]
     if not entries:
         logger.warning("Warning: %s has no runs, so there is nothing to grade", group.paths.root)
     earlier = {number: CompetitionReport.from_record(run.record.report) for number, run in runs if run.record.report}
-    how = {"jobs": jobs, "limits": limits, "interval": interval, "earlier": earlier}
-    return grade_entries(entries, group.paths.metadata, group.paths.root, registry, track, **how)
+    options = {"jobs": jobs, "limits": limits, "interval": interval, "earlier": earlier}
+    return grade_entries(entries, group.paths.metadata, group.paths.root, registry, track, **options)
 
 
 def is_gradable(run: Run) -> bool:
@@ -108,9 +108,9 @@ def require_ended(group: Group) -> None:
         )
 
 
-def job_of(run: Run, group: Group, submission: Path, limits: Limits, *, interval: bool = False) -> Job:
+def job_of(run: Run, group: Group, submission: Path, limits: Limits, *, interval: bool = False) -> GradingJob:
     registry, info = Registry(group.record.data_dir, group.record.profile), run_info(run, group)
-    return Job(registry, run.record.competition, str(submission), limits, group.paths.root, info, interval)
+    return GradingJob(registry, run.record.competition, str(submission), limits, group.paths.root, info, interval)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from mlebench.core.errors import PrerequisiteError, RequestError
+from mlebench.core.paths import PROFILES
 from mlebench.gateway.access import PROVIDERS, ModelAccess, plan_access
 from mlebench.gateway.prices import Price, price_of, read_prices
 from mlebench.records.group import EXECUTORS, NETWORKS, GroupRecord, ModelFacts, Network
@@ -78,6 +79,7 @@ class Request:
     competitions: Sequence[str]  # ids; each counts once
     agent_command: str | None = None  # what the agent `command` runs, with bash
     agent_options: Mapping[str, str] = field(default_factory=dict)
+    profile: str = PROFILES[0]
     seeds: int = 1  # runs for each competition
     twin: bool = False  # run on twins; those that are missing are made
     data_dir: Path | str | None = None
@@ -109,6 +111,7 @@ class Request:
             raise RequestError("name competitions with -c, --split or --list")
         if not (self.agent or self.agent_command):
             raise RequestError("name an agent with --agent; `mlebench agents` lists those built in")
+        _require_word("profile", self.profile, PROFILES)
         _require_word("sandbox", self.sandbox, (AUTO, *BACKENDS))
         _require_word("network", self.network, NETWORKS)
         if self.executor is not None:
@@ -134,6 +137,7 @@ class Request:
             "agent_command": record.agent_command,
             "agent_options": record.agent_options,
             "competitions": record.competitions,
+            "profile": record.profile,
             "seeds": record.seeds,
             "data_dir": record.data_dir,
             "twin": bool(record.twin) and not record.data_dir,

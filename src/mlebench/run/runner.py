@@ -17,12 +17,13 @@ from mlebench.records.run_groups import Group, require_ours, unfinished
 from mlebench.registry import Competition
 from mlebench.run.executors import SchedulerExecutor
 from mlebench.run.gpus import GpuPool, choose_again
-from mlebench.run.group import finish, finished_report, reopen, retry_runs, to_do
+from mlebench.run.group_operations import finish, finished_report, reopen, retry_runs, to_do
 from mlebench.run.local import LocalExecutor
 from mlebench.run.model_usage import require_model
 from mlebench.run.plan import make_plan, write_plan
 from mlebench.run.request import Request
 from mlebench.run.schedulers import choose_executor, refuse_sharing, scheduler_for
+from mlebench.sandbox import require_linux
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +61,7 @@ def run(request: Request, progress: Progress | None = None) -> Group:
     Raises PrerequisiteError for anything that would make every run fail, before the first one; StorageError if the
     disk is full, GroupCancelledError and RunsInterrupted if the runs were stopped. `resume` then continues.
     """
+    require_linux()
     progress = progress or Progress()
     plan = make_plan(request)
     if request.twin:
@@ -90,6 +92,7 @@ def resume(
     `retry` also repeats runs that ended in these ways: `infra`, `failed`, `timeout`. Where the runs take place may
     change; their conditions do not. Raises what `run` raises.
     """
+    require_linux()
     progress, kinds = progress or Progress(), tuple(retry)
     if unknown := [kind for kind in kinds if kind not in RETRIES]:
         raise RequestError(f"retry must be one of {', '.join(RETRIES)}, not {unknown[0]!r}")

@@ -20,7 +20,7 @@ from typing import ClassVar
 from mlebench.core.files import write_whole
 from mlebench.core.paths import RunPaths
 from mlebench.records.run_groups import Group, limits_of
-from mlebench.run.executors import Job, Resources, SchedulerError, job_name
+from mlebench.run.executors import Resources, SchedulerError, SchedulerJob, job_name
 from mlebench.run.hosts import JOB_LOG_VARIABLE, NODE_VARIABLE
 from mlebench.run.signals import PARENT_VARIABLE, STARTER
 
@@ -135,10 +135,10 @@ class Slurm:
                 return max(1, int(value) - 1)
         return 1000
 
-    def jobs(self) -> dict[Path, Job]:
-        return {folder: Job(_seconds(task.elapsed), task.waits_for) for task, folder in self._tasks()}
+    def jobs(self) -> dict[Path, SchedulerJob]:
+        return {folder: SchedulerJob(_seconds(task.elapsed), task.waits_for) for task, folder in self._tasks()}
 
-    def _tasks(self) -> Iterator[tuple["_Task", Path]]:
+    def _tasks(self) -> Iterator[tuple["_SqueueLine", Path]]:
         """What is in the queue, each with its folder."""
         lists: dict[str, list[str]] = {}
         for task in self._queue():
@@ -163,9 +163,9 @@ class Slurm:
             _ask("scancel", *tasks)
         return len(tasks)
 
-    def _queue(self) -> list["_Task"]:
-        command = ["squeue", "--noheader", "--array", f"--name={self._name}", f"--format={_Task.FORMAT}"]
-        return [_Task(*line.strip().split("|", 6)) for line in _ask(*command).splitlines()]
+    def _queue(self) -> list["_SqueueLine"]:
+        command = ["squeue", "--noheader", "--array", f"--name={self._name}", f"--format={_SqueueLine.FORMAT}"]
+        return [_SqueueLine(*line.strip().split("|", 6)) for line in _ask(*command).splitlines()]
 
     def warning(self) -> str | None:
         own = limits_of(self._group).seconds
@@ -180,7 +180,7 @@ class Slurm:
 
 
 @dataclass(frozen=True)
-class _Task:
+class _SqueueLine:
     """A line of squeue."""
 
     FORMAT: ClassVar[str] = "%i|%F|%K|%M|%t|%r|%o"
@@ -203,7 +203,7 @@ class _Task:
 
 
 @dataclass(frozen=True)
-class _Node:
+class _SinfoLine:
     """A line of sinfo."""
 
     name: str
@@ -290,13 +290,13 @@ def _error_in(output: str) -> str:
     return "; ".join(dict.fromkeys(re.sub(r"^[\w-]+: (error: )?", "", line) for line in errors[:4]))
 
 
-def _nodes(options: Mapping[str, str], *more: str) -> list[_Node]:
+def _nodes(options: Mapping[str, str], *more: str) -> list[_SinfoLine]:
     """The nodes of the requested partition, or of the default one, in whatever state."""
     chosen = [f"--partition={options['partition']}"] if options.get("partition") else []
     lines = _ask("sinfo", "--noheader", "--Node", "--format=%N %P %c %m", *chosen, *more).splitlines()
     rows = [line.split() for line in lines]
     default = [row for row in rows if row[1].endswith("*")] if not chosen else []
-    return [_Node(name, int(cpus), int(megabytes)) for name, _, cpus, megabytes in default or rows]
+    return [_SinfoLine(name, int(cpus), int(megabytes)) for name, _, cpus, megabytes in default or rows]
 
 
 def nodes(options: Mapping[str, str]) -> list[str]:
@@ -306,6 +306,6 @@ def nodes(options: Mapping[str, str]) -> list[str]:
 
 def submit_to(node: str, name: str, command: Sequence[str], options: Mapping[str, str], log: Path) -> None:
     """Submit a small job to one node."""
-    kept = [f"--{key}={options[key]}" for key in ("partition", "account", "qos") if key in options]
-    kept += [f"--nodelist={node}", f"--job-name={name}", "--time=5", "--mem=1000M", f"--output={log}"]
-    _ask("sbatch", *kept, "--wrap", f"exec {shlex.join(command)}")
+    arguments = [f"--{key}={options[key]}" for key in ("partition", "account", "qos") if key in options]
+    arguments += [f"--nodelist={node}", f"--job-name={name}", "--time=5", "--mem=1000M", f"--output={log}"]
+    _ask("sbatch", *arguments, "--wrap", f"exec {shlex.join(command)}")

@@ -72,11 +72,13 @@ class Snapshots:
             remove_unfinished(self._folder)
 
     def _make_room(self, size: int) -> None:
-        kept = sorted(self._folder.glob("*.csv"))
-        while kept and (len(kept) >= MOST or size + sum(path.stat().st_size for path in kept) > MOST_BYTES):
-            for path in kept[::2]:
+        snapshots = sorted(self._folder.glob("*.csv"))
+        while snapshots and (
+            len(snapshots) >= MOST or size + sum(path.stat().st_size for path in snapshots) > MOST_BYTES
+        ):
+            for path in snapshots[::2]:
                 path.unlink()
-            kept = kept[1::2]
+            snapshots = snapshots[1::2]
 
 
 def remove_unfinished(folder: Path) -> None:

@@ -24,7 +24,7 @@ from mlebench.run.signals import stop_signals_blocked
 from mlebench.sandbox import helper_sandboxes
 from mlebench.sandbox.base import HOME, Bind, Task, interpreter_prefixes
 from mlebench.sandbox.collect import remove_tree
-from mlebench.sandbox.session import Session
+from mlebench.sandbox.session import SupervisorClient
 
 AT_ONCE = 16
 IDLE = 120.0  # seconds without a byte
@@ -58,7 +58,7 @@ class ValidatorProxy:
         self._server = socket.socket(socket.AF_UNIX)
         self._room = threading.BoundedSemaphore(AT_ONCE)
         self._lock = threading.Lock()
-        self._session: Session | None = None
+        self._session: SupervisorClient | None = None
         self._starts = 0
         self._has_filled_disk = False
         self.sandbox = next(sandbox for sandbox in helper_sandboxes() if sandbox.fault() is None)
@@ -142,7 +142,7 @@ class ValidatorProxy:
             time.sleep(0.02)
         raise ConnectionError("the validator does not answer")
 
-    def _start(self) -> Session:
+    def _start(self) -> SupervisorClient:
         work = self.folder / "work"
         remove_tree(work)
         (work / "home").mkdir(parents=True)
@@ -150,7 +150,7 @@ class ValidatorProxy:
         public = Bind(self._public, "/public")
         command = [sys.executable, "-P", "-m", "mlebench", "validate", "--serve"]
         command += ["--unix", f"{self.sandbox.home(work)}/v.sock", "--public", self.sandbox.path_of(public)]
-        command += ["--competition-id", self._competition.id]
+        command += ["--competition-id", self._competition.id, "--profile", self._competition.profile]
         command += ["--memory", str(min(MEMORY, total_memory() // 3))]  # in there, no control group can be seen
         external = [str(path) for path in paths.competition_path()]
         task = Task(
@@ -178,7 +178,7 @@ class ValidatorProxy:
                 **thread_variables(),
             },
         )
-        return Session(task, self.sandbox.launch(task))
+        return SupervisorClient(task, self.sandbox.launch(task))
 
 
 def remove_proxy(token: str) -> None:

@@ -3,17 +3,27 @@
 What differs between backends is said by the attributes of `Sandbox`: nothing asks for the name of one.
 """
 
+import sys
+
 from mlebench.core.errors import PrerequisiteError
 from mlebench.sandbox.base import Sandbox, Task
 from mlebench.sandbox.bubblewrap import Bubblewrap
 from mlebench.sandbox.docker import Docker
+from mlebench.sandbox.plain_process import PlainProcess
 from mlebench.sandbox.podman import Podman
-from mlebench.sandbox.process import Process
 
-BACKENDS: dict[str, type[Sandbox]] = {backend.name: backend for backend in (Docker, Podman, Bubblewrap, Process)}
+BACKENDS: dict[str, type[Sandbox]] = {backend.name: backend for backend in (Docker, Podman, Bubblewrap, PlainProcess)}
 AUTOMATIC = (Docker, Bubblewrap)  # the preferred one first
 ON_NODES = Bubblewrap  # the most common on nodes of clusters, which may have others than this machine
-UNISOLATED = Process  # used only if it is asked for by name
+UNISOLATED = PlainProcess  # used only if it is asked for by name
+
+
+def require_linux() -> None:
+    """PrerequisiteError on a system where no agent can run."""
+    if sys.platform != "linux":
+        raise PrerequisiteError(
+            "running agents needs Linux; preparing, grading, reporting and viewing also work on this system"
+        )
 
 
 def sandbox_named(name: str) -> Sandbox:
@@ -51,5 +61,6 @@ __all__ = [
     "Task",
     "best_sandbox",
     "helper_sandboxes",
+    "require_linux",
     "sandbox_named",
 ]

@@ -87,8 +87,8 @@ class Bubblewrap(Sandbox):
             files[FILTER] = filter
             options += ["--seccomp", str(FILTER)]
         return Launch(
-            argv=(*_network(task), "bwrap", *options, "--", *_inner(task)),
-            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
+            argv=(*_network(task, binds), binds.program("bwrap"), *options, "--", *_inner(task)),
+            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", **_library_path()},
             files=files,
             uid=uid,
             mounts=tuple(binds.mounts),
@@ -118,6 +118,17 @@ class _Binds:
         target = f"{BIND_ROOT}/{len(self.mounts)}"
         self.mounts.append((str(source), target))
         return target
+
+    def program(self, name: str) -> str:
+        """The path of a program that this process's PATH has; the sandbox has a PATH of its own.
+
+        What root mounts on BIND_ROOT hides a program there, so it is bound, and its libraries beside it, too.
+        """
+        path = _path_of(name)
+        if not self._reach or BIND_ROOT not in map(str, path.parents):
+            return str(path)
+        prefix = next(folder for folder in (path.parent.parent, path.parent, path) if len(folder.parts) > 2)
+        return str(Path(self(prefix)) / path.relative_to(prefix))
 
 
 def _namespaces(task: Task) -> list[str]:
@@ -182,8 +193,8 @@ def _task(task: Task, binds: _Binds, system: list[Path]) -> list[str]:
     ]
     mounts += [(bind.target, ["--bind" if bind.writable else "--ro-bind", binds(bind.source)]) for bind in task.binds]
     # Deeper mounts come later, so only an explicit bind can uncover something hidden.
-    for target, how in sorted(mounts, key=lambda mount: len(Path(mount[0]).parts)):
-        arguments += [*how, target]
+    for target, words in sorted(mounts, key=lambda mount: len(Path(mount[0]).parts)):
+        arguments += [*words, target]
     arguments += ["--ro-bind", binds(RELAY), f"{PROXIES}/{RELAY.name}"]
     for proxy, socket in task.proxies.items():
         arguments += ["--ro-bind", binds(socket), f"{PROXIES}/{proxy}.sock"]
@@ -207,12 +218,22 @@ def _inner(task: Task) -> list[str]:
     return [interpreter(), "-I", "-S", f"{PROXIES}/{RELAY.name}", *ports, "--", *task.command]
 
 
-def _network(task: Task) -> list[str]:
+def _path_of(program: str) -> Path:
+    """The absolute path of a program on this process's PATH, which may be that of Nix or conda."""
+    return Path(shutil.which(program) or program).absolute()
+
+
+def _library_path() -> dict[str, str]:
+    """Where programs installed outside the system may have their libraries."""
+    return {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
+
+
+def _network(task: Task, binds: _Binds) -> list[str]:
     """The command before bwrap: with `full`, a separate network stack that cannot reach the host's loopback."""
     if task.network != "full":
         return []
     none = ["-t", "none", "-u", "none", "-T", "none", "-U", "none"]
-    return ["pasta", "--quiet", "--config-net", "--no-map-gw", *none, "--"]
+    return [binds.program("pasta"), "--quiet", "--config-net", "--no-map-gw", *none, "--"]
 
 
 def _network_fault() -> str | None:
@@ -237,7 +258,7 @@ def _machine_fault() -> str | None:
         return "there is no `bwrap`: install your system's package bubblewrap"
     user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
     trial = [
-        "bwrap",
+        str(_path_of("bwrap")),
         "--unshare-user",
         "--disable-userns",
         "--unshare-pid",
@@ -245,11 +266,13 @@ def _machine_fault() -> str | None:
         "--ro-bind",
         "/",
         "/",
-        "true",
+        *("/bin/sh", "-c", ":"),
     ]
     try:
         done = subprocess.run(trial, capture_output=True, text=True, timeout=20, check=False, cwd="/", **user)  # noqa: S603
-    except (OSError, subprocess.TimeoutExpired, subprocess.SubprocessError) as error:
+    except PermissionError:
+        return f"{trial[0]} is closed to other users, but root starts it as another: install your system's bubblewrap"
+    except (OSError, subprocess.SubprocessError) as error:
         return f"bwrap cannot be started: {error}"
     if done.returncode == 0:
         return None

@@ -18,9 +18,9 @@ from pathlib import Path
 import msgspec
 
 from mlebench.core.errors import StorageError
-from mlebench.core.os_errors import Space, free_space, free_space_floor, reason_of
+from mlebench.core.os_errors import DiskSpace, free_space, free_space_floor, reason_of
 from mlebench.records.run import Collection
-from mlebench.sandbox.usage import DEEPEST, FOLDER, open_folder
+from mlebench.sandbox.resource_usage import DEEPEST, FOLDER, open_folder
 
 CHUNK = 1 << 20
 FULL = "the disk is full"
@@ -30,7 +30,7 @@ OF_SOURCES = (*OF_NAMES, errno.EACCES, errno.EPERM, errno.ENXIO, errno.ENODEV)
 
 
 @dataclass
-class Room:
+class CopyLimits:
     """How much may be copied."""
 
     bytes: int = 20 << 30
@@ -40,7 +40,7 @@ class Room:
 
 
 @dataclass
-class Collected:
+class CollectedFiles:
     files: int = 0
     bytes: int = 0
     left_out: list[dict[str, str]] = field(default_factory=list)  # the first of them, with the reason
@@ -55,9 +55,11 @@ class Collected:
         return msgspec.convert(asdict(self), Collection)
 
 
-def collect(source: Path, target: Path, room: Room | None = None, seen: Collected | None = None) -> Collected:
+def collect(
+    source: Path, target: Path, room: CopyLimits | None = None, seen: CollectedFiles | None = None
+) -> CollectedFiles:
     """Copy a folder's regular files; `source` must not be a link itself."""
-    room, seen = room or Room(), seen or Collected()
+    room, seen = room or CopyLimits(), seen or CollectedFiles()
     with _storing(target):
         target.mkdir(parents=True, exist_ok=True)
     try:
@@ -72,7 +74,8 @@ def collect(source: Path, target: Path, room: Room | None = None, seen: Collecte
     return seen
 
 
-def _collect(folder: int, target: Path, prefix: str, depth: int, room: Room, seen: Collected) -> None:
+# Not `core.untrusted.walk`: a folder that its owner closed is opened, and every copy may end what is still allowed.
+def _collect(folder: int, target: Path, prefix: str, depth: int, room: CopyLimits, seen: CollectedFiles) -> None:
     with os.scandir(folder) as listing:
         names = sorted(entry.name for entry in listing)
     for name in names:
@@ -94,7 +97,9 @@ def _collect(folder: int, target: Path, prefix: str, depth: int, room: Room, see
             _leave_out(seen, shown, error)
 
 
-def _collect_folder(folder: int, name: str, target: Path, shown: str, depth: int, room: Room, seen: Collected) -> None:
+def _collect_folder(
+    folder: int, name: str, target: Path, shown: str, depth: int, room: CopyLimits, seen: CollectedFiles
+) -> None:
     if room.needed and _room_left(target.parent).files < 0:
         return seen.leave_out(shown, FULL)
     inner = open_folder(folder, name)
@@ -107,7 +112,7 @@ def _collect_folder(folder: int, name: str, target: Path, shown: str, depth: int
     return None
 
 
-def _collect_file(folder: int, name: str, target: Path, shown: str, room: Room, seen: Collected) -> None:
+def _collect_file(folder: int, name: str, target: Path, shown: str, room: CopyLimits, seen: CollectedFiles) -> None:
     source = _open(folder, name)
     with os.fdopen(source, "rb") as stream:
         status = os.fstat(source)
@@ -129,11 +134,11 @@ def _collect_file(folder: int, name: str, target: Path, shown: str, room: Room, 
     return None
 
 
-def _room_left(folder: Path) -> Space:
+def _room_left(folder: Path) -> DiskSpace:
     """What the disk of a folder can take until it counts as full."""
     with _storing(folder):
         free, floor = free_space(folder), free_space_floor(folder)
-    return Space(free.bytes - floor.bytes, free.files - floor.files)
+    return DiskSpace(free.bytes - floor.bytes, free.files - floor.files)
 
 
 def _link(folder: int, name: str, source: int, target: Path) -> bool:
@@ -240,7 +245,7 @@ def remove_tree(folder: Path) -> None:
             subprocess.run([*command, str(folder)], capture_output=True, check=False)  # noqa: S603
 
 
-def _leave_out(seen: Collected, name: str, error: OSError) -> None:
+def _leave_out(seen: CollectedFiles, name: str, error: OSError) -> None:
     """Leave out what cannot be read, if that is the agent's doing; if it is our disk's, nothing may be lost."""
     if error.errno not in OF_SOURCES:
         raise StorageError(f"cannot read {name}: {reason_of(error)}") from error

@@ -20,14 +20,14 @@ SIBLINGS = ("thread_siblings", "core_cpus", "core_siblings", "package_cpus")  # 
 
 
 @dataclass
-class Cpus:
+class CpuChoice:
     """The CPUs that a sandbox may use. No other sandbox on this machine gets those that are held here."""
 
     numbers: list[int]
     holders: list[socket.socket] = field(default_factory=list)
 
     @classmethod
-    def choose(cls, share: float | None, *, enforced: bool, exclusive: bool) -> "Cpus":
+    def choose(cls, share: float | None, *, enforced: bool, exclusive: bool) -> "CpuChoice":
         """Choose CPUs for a share of them.
 
         `enforced`: something else limits the time on all CPUs, so a part of one more does no harm.
@@ -61,7 +61,7 @@ def _hold(number: int) -> socket.socket | None:
     return holder
 
 
-class Location(NamedTuple):
+class CpuLocation(NamedTuple):
     """Where a CPU is; where the system does not say, each is a core of its own."""
 
     package: int
@@ -69,7 +69,7 @@ class Location(NamedTuple):
     node: int
 
     @classmethod
-    def of(cls, number: int) -> "Location":
+    def of(cls, number: int) -> "CpuLocation":
         own = HOST / f"cpu{number}"
         package, core = _read(own / "topology/physical_package_id", 0), _read(own / "topology/core_id", number)
         return cls(package, core, next((int(path.name[4:]) for path in own.glob("node[0-9]*")), 0))
@@ -77,7 +77,7 @@ class Location(NamedTuple):
 
 def write_sys(folder: Path, numbers: list[int], share: float | None, memory: int | None) -> None:
     """What libraries read in /sys: the topology of these CPUs, and the limits as a control group would show them."""
-    locations = {number: Location.of(number) for number in numbers}
+    locations = {number: CpuLocation.of(number) for number in numbers}
     files = {f"devices/system/cpu/{name}": as_list(numbers) for name in ("online", "possible", "present")}
     for number, (package, core, _) in locations.items():
         threads = [sibling for sibling in numbers if locations[sibling][:2] == (package, core)]

@@ -229,10 +229,10 @@ def through_relay(task: Task, *options: str) -> list[str]:
 @cache
 def _engine_fault() -> str | None:
     if shutil.which("docker") is None:
-        return "there is no `docker`: install Docker, or use --sandbox bubblewrap"
+        return "there is no `docker`: install Docker"
     done = ask("docker", "version", "--format", "{{.Server.Version}}")
     if done is None or done.returncode != 0:
-        return f"the Docker engine cannot be reached ({reason_in(done)}): start it, or use --sandbox bubblewrap"
+        return f"the Docker engine cannot be reached ({reason_in(done)}): start it"
     return None
 
 

@@ -69,7 +69,7 @@ def _facts() -> dict[str, Any]:
 @cache
 def _fault() -> str | None:
     if shutil.which("podman") is None:
-        return "there is no `podman`: install it, or use --sandbox bubblewrap"
+        return "there is no `podman`: install it"
     host = _facts().get("host")
     if host is None:
         return f"podman does not work here: {reason_in(ask('podman', 'info'))}"

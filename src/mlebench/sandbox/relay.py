@@ -23,7 +23,7 @@ PAUSE = 0.1  # seconds
 INSTRUCTION = "HBBI"  # of a seccomp program: what to do, how many to skip if true and if false, an operand
 
 
-class Machine(NamedTuple):
+class SystemCalls(NamedTuple):
     """seccomp's name for a machine, and the machine's numbers for system calls."""
 
     architecture: int
@@ -37,8 +37,8 @@ class Machine(NamedTuple):
 
 
 MACHINES = {
-    "x86_64": Machine(0xC000003E, 41, 56, 272, 435, 248, 249, 250),
-    "aarch64": Machine(0xC00000B7, 198, 220, 97, 435, 217, 218, 219),
+    "x86_64": SystemCalls(0xC000003E, 41, 56, 272, 435, 248, 249, 250),
+    "aarch64": SystemCalls(0xC00000B7, 198, 220, 97, 435, 217, 218, 219),
 }
 PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 4, 38, 22, 2
 AF_VSOCK = 40

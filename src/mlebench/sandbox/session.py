@@ -26,7 +26,7 @@ LONGEST_PAUSE = 5.0  # seconds between two heartbeats
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TaskOutcome:
     """How a task ended, in the words of a run's record."""
 
     ended: str
@@ -38,7 +38,7 @@ class Outcome:
     agent_started: bool = True  # False: the sandbox failed before it could start the program
 
 
-class Session:
+class SupervisorClient:
     """Starts a task and keeps it running as long as `heartbeat` says that it is still wanted.
 
     `before_start` gets the supervisor's process id, and can record it, before the supervisor starts anything.
@@ -64,7 +64,7 @@ class Session:
         self._last_heartbeat, self._stopped = time.monotonic(), 0.0
         self._is_starting = False
         self._ended: dict[str, Any] | None = None
-        self._outcome: Outcome | None = None
+        self._outcome: TaskOutcome | None = None
         try:
             if before_start:
                 before_start(self.pid)
@@ -101,7 +101,7 @@ class Session:
             with contextlib.suppress(OSError):
                 self._supervisor.stdin.close()
 
-    def poll(self) -> Outcome | None:
+    def poll(self) -> TaskOutcome | None:
         """How it ended; None while it is running."""
         if self._outcome:
             return self._outcome
@@ -109,8 +109,8 @@ class Session:
             while data := os.read(self._output, 1 << 16):
                 self._lines += data
         while b"\n" in self._lines:
-            line, _, rest = self._lines.partition(b"\n")
-            self._lines = bytearray(rest)
+            line, _, remainder = self._lines.partition(b"\n")
+            self._lines = bytearray(remainder)
             event = json.loads(line)
             if event.pop("event") == "starting":
                 self.enforced_by, self._is_starting = event["kept"], True
@@ -121,7 +121,7 @@ class Session:
         self._outcome = self._conclude()
         return self._outcome
 
-    def _conclude(self) -> Outcome:
+    def _conclude(self) -> TaskOutcome:
         self.stop()
         errors = self._supervisor.stderr.read() if self._supervisor.stderr else b""
         self._supervisor.wait()
@@ -137,7 +137,7 @@ class Session:
             if self._stopped > SILENCE:
                 lines = [f"somebody had stopped it for more than {SILENCE:g} s"]
             detail = f"the supervisor died{f': {lines[-1]}' if lines else ''}"
-            return Outcome(INFRA_ERROR, detail, None, 0.0, agent_started=self._is_starting)
+            return TaskOutcome(INFRA_ERROR, detail, None, 0.0, agent_started=self._is_starting)
         return _outcome_of(ended)
 
     def _write(self, data: bytes) -> None:
@@ -147,7 +147,7 @@ class Session:
                 self._supervisor.stdin.flush()
 
 
-def read_outcome(work: Path) -> Outcome | None:
+def read_outcome(work: Path) -> TaskOutcome | None:
     """How the task of a working folder ended, as its supervisor recorded it; None if it did not get that far.
 
     A record that the disk does not show now is an OSError, and one that is damaged a StorageError: a supervisor writes
@@ -184,7 +184,7 @@ def forget_outcome(work: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def _outcome_of(ended: dict[str, Any]) -> Outcome:
+def _outcome_of(ended: dict[str, Any]) -> TaskOutcome:
     """The supervisor's `Ending` in the words of a run's record."""
     names = ("cause", "detail", "exit_code", "seconds", "kept", "agent_started")
     cause, detail, code, seconds, enforced_by, agent_started = (ended.pop(name) for name in names)
@@ -192,7 +192,7 @@ def _outcome_of(ended: dict[str, Any]) -> Outcome:
         raise ValueError(f"{cause!r} is no way for a run to end")
     if cause is None:
         cause, detail = _verdict(code, ended["oom_kills"], ended.get("disk_filled_by"))
-    return Outcome(cause, detail, code, seconds, msgspec.convert(ended, ResourceUse), enforced_by, agent_started)
+    return TaskOutcome(cause, detail, code, seconds, msgspec.convert(ended, ResourceUse), enforced_by, agent_started)
 
 
 def _verdict(code: int, oom_kills: int, disk_filled_by: str | None) -> tuple[str, str | None]:

@@ -11,43 +11,43 @@ import os
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from mlebench.core.os_errors import Space
+from mlebench.core.os_errors import DiskSpace
 
 NOTE_SIZE = 512  # bytes reserved for a note
 FRESH = 60.0  # seconds: an older note is of a dead supervisor, or of a run that has ended and had time to be stored
 THIS_RUN, OTHER_RUNS, OTHERS = "this run", "other runs", "others"  # who filled a disk
 
 
-class Note(NamedTuple):
+class DiskNote(NamedTuple):
     """What a run has written since its start, now and when the disk became full.
 
     The latter decides which run has written most: it does not change, so that all supervisors see the same.
     """
 
     run: str
-    free_at_start: Space
-    written: Space = Space(0, 0)
-    written_when_full: Space = Space(0, 0)
+    free_at_start: DiskSpace
+    written: DiskSpace = DiskSpace(0, 0)
+    written_when_full: DiskSpace = DiskSpace(0, 0)
     may_hide: bool = False  # it may hold deleted files where we cannot see them
 
 
-class Notes:
+class DiskNotes:
     """A run's own note, and those of the runs beside it."""
 
-    def __init__(self, file: str, pattern: str, free_at_start: Space):
+    def __init__(self, file: str, pattern: str, free_at_start: DiskSpace):
         self._path, self._pattern = file, pattern
         self._file = os.open(file, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o644)
-        self.own = Note(Path(file).parent.name, free_at_start)
+        self.own = DiskNote(Path(file).parent.name, free_at_start)
         self.write(self.own)
 
-    def write(self, note: Note) -> Note:
+    def write(self, note: DiskNote) -> DiskNote:
         """Write over the last note, which takes no space."""
         self.own = note
         with contextlib.suppress(OSError):
             os.pwrite(self._file, json.dumps(note._asdict()).encode().ljust(NOTE_SIZE), 0)
         return note
 
-    def read(self) -> tuple[list[Note], list[Note]]:
+    def read(self) -> tuple[list[DiskNote], list[DiskNote]]:
         """The notes of all other runs on this disk, and those of them that are fresh. Only the disk's clock counts."""
         ours = os.fstat(self._file)
         notes, fresh = [], []
@@ -56,14 +56,14 @@ class Notes:
                 status, values = os.fstat(file.fileno()), json.loads(file.read(NOTE_SIZE))
                 if status.st_dev != ours.st_dev:
                     continue
-                spaces = {name: Space(*values[name]) for name in ("free_at_start", "written", "written_when_full")}
-                notes.append(Note(**(values | spaces)))
+                spaces = {name: DiskSpace(*values[name]) for name in ("free_at_start", "written", "written_when_full")}
+                notes.append(DiskNote(**(values | spaces)))
                 if status.st_mtime > ours.st_mtime - FRESH:
                     fresh.append(notes[-1])
         return notes, fresh
 
 
-class Shortage(NamedTuple):
+class DiskShortage(NamedTuple):
     """A disk that is nearly full, and what was written to it since the first of our runs on it was started.
 
     If our runs wrote at least half of that, they filled the disk, and the one that wrote most has to end. Its note
@@ -72,11 +72,11 @@ class Shortage(NamedTuple):
 
     unit: Literal["bytes", "files"]
     free: int
-    own: Note
-    runs: tuple[Note, ...]  # other runs
+    own: DiskNote
+    runs: tuple[DiskNote, ...]  # other runs
     is_agreed: bool  # whether the other runs had time to note what they wrote
 
-    def _written(self, note: Note) -> int:
+    def _written(self, note: DiskNote) -> int:
         return getattr(note.written, self.unit)
 
     @property
@@ -97,10 +97,10 @@ class Shortage(NamedTuple):
         hiding = tuple(note for note in self.runs if note.may_hide)
         return self.is_agreed and not self.is_ours and self.own.may_hide and self._is_largest(hiding)
 
-    def _is_largest(self, notes: tuple[Note, ...]) -> bool:
+    def _is_largest(self, notes: tuple[DiskNote, ...]) -> bool:
         return all(self._rank(note) < self._rank(self.own) for note in notes)
 
-    def _rank(self, note: Note) -> tuple[int, str]:
+    def _rank(self, note: DiskNote) -> tuple[int, str]:
         return getattr(note.written_when_full, self.unit), note.run
 
     @property

@@ -27,12 +27,12 @@ from typing import Any
 from mlebench.core import paths
 from mlebench.core.processes import end_with_parent
 from mlebench.records.group import Limits
-from mlebench.sandbox import usage
+from mlebench.sandbox import resource_usage
 from mlebench.sandbox.base import BIND_ROOT, RELAY, SILENCE, Launch, Task, decode_job
 from mlebench.sandbox.cgroups import Cgroup
-from mlebench.sandbox.cpus import Cpus, write_sys
-from mlebench.sandbox.output import Log
-from mlebench.sandbox.shared_disk import FRESH, Notes, Shortage
+from mlebench.sandbox.cpus import CpuChoice, write_sys
+from mlebench.sandbox.output_log import OutputLog
+from mlebench.sandbox.shared_disk import FRESH, DiskNotes, DiskShortage
 
 TICK = 0.25
 LONGEST_TICK = 5.0  # seconds; after more than that, the whole job was suspended
@@ -52,7 +52,7 @@ KEYCTL, KEYCTL_JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1  # the 
 
 
 @dataclass
-class Ending:
+class SupervisorReport:
     """How a sandbox ended. `cause` is None if the program ended by itself."""
 
     cause: str | None = None
@@ -72,14 +72,14 @@ class Ending:
 class Supervisor:
     def __init__(self, task: Task, launch: Launch):
         self.task, self.limits, self.launch = task, task.limits, launch
-        self.ending = Ending()
+        self.ending = SupervisorReport()
         self._outcome = _reserve(paths.outcome(task.work))
         self.cgroup = self._make_cgroup()
         self.ending.kept = self._enforced_by()
-        self.log = Log(task.work / paths.RUN_LOG, task.limits.log)
-        notes = partial(Notes, str(paths.disk_note(task.work)), paths.disk_notes(task.work))
-        self.disk = usage.DiskWatch(launch.writable, str(task.work), notes)
-        self._shortage: Shortage | None = None
+        self.log = OutputLog(task.work / paths.RUN_LOG, task.limits.log)
+        notes = partial(DiskNotes, str(paths.disk_note(task.work)), paths.disk_notes(task.work))
+        self.disk = resource_usage.DiskWatch(launch.writable, str(task.work), notes)
+        self._shortage: DiskShortage | None = None
         self._next_look = 0.0
         self.cpus = self._choose_cpus()
         # Nobody else has the other end.
@@ -97,11 +97,11 @@ class Supervisor:
         create = partial(Cgroup.create, self.task.name, limits.memory, limits.cpus, limits.processes)
         return create() if self.launch.cgroup else None
 
-    def _choose_cpus(self) -> Cpus | None:
+    def _choose_cpus(self) -> CpuChoice | None:
         if not self.launch.cgroup:
             return None
         enforced = bool(self.cgroup and "cpu" in self.cgroup.enforced_by)
-        cpus = Cpus.choose(self.limits.cpus, enforced=enforced, exclusive=self.task.own_cpus)
+        cpus = CpuChoice.choose(self.limits.cpus, enforced=enforced, exclusive=self.task.own_cpus)
         if self.launch.sys:
             write_sys(Path(self.launch.sys), cpus.numbers, self.limits.cpus, self.limits.memory)
         return cpus
@@ -119,7 +119,7 @@ class Supervisor:
         }
         return enforced_by | watched | enforced
 
-    def run(self) -> Ending:
+    def run(self) -> SupervisorReport:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         _say({"event": "starting", "kept": self.ending.kept})  # if we die before, no agent was started
         supervisor, self.pid = os.getpid(), os.fork()
@@ -238,7 +238,7 @@ class Supervisor:
         if self.cgroup:
             return self.cgroup.pids()
         first = self.pid if self.launch.cgroup else self._container_process()
-        return {first} | usage.descendants(first) if first else set()
+        return {first} | resource_usage.descendants(first) if first else set()
 
     def _container_process(self) -> int:
         """The relay in a container, which is the engine's child; 0 before it has started, or on another machine."""
@@ -251,10 +251,10 @@ class Supervisor:
         return self._first_process
 
     def _over_memory(self) -> bool:
-        return self.limits.memory is not None and usage.memory_of(self._pids()) > self.limits.memory
+        return self.limits.memory is not None and resource_usage.memory_of(self._pids()) > self.limits.memory
 
     def _over_processes(self) -> bool:
-        return usage.count_threads(self._pids()) > self.limits.processes
+        return resource_usage.count_threads(self._pids()) > self.limits.processes
 
     def _end(self) -> None:
         """End every process, then record what was used."""
@@ -310,7 +310,7 @@ class Supervisor:
         if self.cgroup:
             self.cgroup.kill()
         while True:  # orphans have become our children
-            orphans = usage.descendants(os.getpid())
+            orphans = resource_usage.descendants(os.getpid())
             for pid in orphans:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -377,7 +377,7 @@ def _bound_processes(uid: int | None, processes: int) -> None:
     The kernel counts all threads of a user, except root's.
     """
     user = os.getuid() if uid is None else uid
-    bound = usage.count_threads_of(user) + SPARE * processes
+    bound = resource_usage.count_threads_of(user) + SPARE * processes
     _, most = resource.getrlimit(resource.RLIMIT_NPROC)
     if most == resource.RLIM_INFINITY or bound < most:
         resource.setrlimit(resource.RLIMIT_NPROC, (bound, bound))

@@ -22,7 +22,7 @@ from mlebench.core import serve as http
 from mlebench.core.isolate import Calls, start
 from mlebench.core.serve import ServerLimits
 from mlebench.registry import Competition
-from mlebench.validate.checker import PRELOAD, Answer, CheckLimits, check, fault
+from mlebench.validate.isolated_check import PRELOAD, CheckLimits, HttpAnswer, check, fault
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ EXPERIMENT = "exp-id"  # the header, or the query, that names a competition
 
 
 @dataclass(frozen=True)
-class Limits:
+class ValidatorLimits:
     """What all clients together may use."""
 
     body: int = 1 << 30  # bytes of a request
@@ -50,14 +50,14 @@ class Validator:
         *,
         default: str | None = None,
         only: bool = False,
-        limits: Limits = Limits(),  # noqa: B008 it is frozen
+        limits: ValidatorLimits = ValidatorLimits(),  # noqa: B008 it is frozen
     ):
         self._known, self._find, self._default, self._only = frozenset(known), find, default, only
         self.limits = limits
         self.calls = Calls(limits.checks)
 
     async def health(self, _: Request) -> JSONResponse:
-        return _response(Answer(200, {"status": "running"}))
+        return _response(HttpAnswer(200, {"status": "running"}))
 
     async def validate(self, request: Request) -> JSONResponse:
         try:
@@ -121,7 +121,7 @@ class _RefusedError(Exception):
         self.answer = fault(status, error, details)
 
 
-def _response(answer: Answer) -> JSONResponse:
+def _response(answer: HttpAnswer) -> JSONResponse:
     # One request per connection: a client that would keep it open without sending anything costs nothing.
     return JSONResponse(answer.body, answer.status, headers={"Connection": "close"})
 
@@ -144,7 +144,7 @@ def application(validator: Validator) -> Starlette:
 
 
 def serve(validator: Validator, sockets: list[socket.socket]) -> None:
-    """Answer until a signal ends it."""
+    """HttpAnswer until a signal ends it."""
     start(*PRELOAD)  # while the server gets ready
     with validator.calls:
         http.serve(application(validator), sockets, validator.limits.server)

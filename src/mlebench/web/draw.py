@@ -1,9 +1,10 @@
 """Drawings, as SVG inside a page. Colours come from the stylesheet, by class, so that they follow light and dark."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from markupsafe import Markup
+
+from mlebench.web.views import AgentRuns, Distribution
 
 BAR = 100.0  # the width of a bar's scale, in its own units
 
@@ -36,13 +37,11 @@ LABEL, HISTOGRAM, GAP, LANE = 15, 90, 12, 25  # heights, in pixels
 LEFT, ROOM = 4.0, 94.0  # of the scale, in percent of the width; worse scores are drawn left of it
 
 
-def leaderboard(
-    distribution: Mapping[str, Any], thresholds: Mapping[str, float], agents: Sequence[Mapping[str, Any]]
-) -> Markup:
+def leaderboard(distribution: Distribution, thresholds: Mapping[str, float], agents: Sequence[AgentRuns]) -> Markup:
     """Human scores, better to the right, with medal lines, and a lane of dots for each agent."""
-    start, end = distribution["from"], distribution["to"]
+    start, end = distribution.start, distribution.end
 
-    def place(score: float) -> float:
+    def x_of(score: float) -> float:
         """In percent of the width; scores off the scale are drawn at its edge."""
         share = (score - start) / (end - start) if end != start else 1.0
         return LEFT + ROOM * min(1.0, max(-0.025, share))
@@ -52,17 +51,17 @@ def leaderboard(
     height = lanes + LANE * len(agents) + 20
     parts = _histogram(distribution, base)
     for number, name in enumerate(MEDAL_LINES):
-        parts += _medal_line(name, thresholds[name], place(thresholds[name]), LABEL * number, height - 18)
+        parts += _medal_line(name, thresholds[name], x_of(thresholds[name]), LABEL * number, height - 18)
     for number, agent in enumerate(agents):
-        parts += _lane(agent, place, lanes + LANE * number + LANE / 2)
+        parts += _lane(agent, x_of, lanes + LANE * number + LANE / 2)
     parts.append(f'<text class="label" x="{LEFT}%" y="{height - 4}" text-anchor="start">{start:g}</text>')
     parts.append(f'<text class="label" x="{LEFT + ROOM}%" y="{height - 4}" text-anchor="end">{end:g} (best)</text>')
     label = f"Human scores from {start:g} to {end:g}; " + ", ".join(f"{k} {v:g}" for k, v in thresholds.items())
     return _plain_svg("leaderboard", height, label, parts)
 
 
-def _histogram(distribution: Mapping[str, Any], base: float) -> list[str]:
-    counts, worse = distribution["counts"], distribution["worse"]
+def _histogram(distribution: Distribution, base: float) -> list[str]:
+    counts, worse = distribution.counts, distribution.worse
     width = ROOM / len(counts)
     unit = HISTOGRAM / max(*counts, worse, 1)
     bars = [(1.0, worse), *((LEFT + width * number, count) for number, count in enumerate(counts))]
@@ -83,14 +82,14 @@ def _medal_line(name: str, score: float, x: float, top: float, bottom: float) ->
     ]
 
 
-def _lane(agent: Mapping[str, Any], place: Callable[[float], float], y: float) -> list[str]:
+def _lane(agent: AgentRuns, x_of: Callable[[float], float], y: float) -> list[str]:
     dots = [
-        f'<circle class="dot {run["result"]}" cx="{place(run["score"]):.2f}%" cy="{y:.1f}" r="5"/>'
-        for run in agent["runs"]
-        if run["score"] is not None
+        f'<circle class="dot {run.result}" cx="{x_of(run.score):.2f}%" cy="{y:.1f}" r="5"/>'
+        for run in agent.runs
+        if run.score is not None
     ]
-    model = Markup('<tspan class="model"> · {}</tspan>').format(agent["model_beside"]) if agent["model_beside"] else ""
-    name = Markup('<text class="name" x="4" y="{}">{}{}</text>').format(f"{y - 8:.1f}", agent["agent"], model)
+    model = Markup('<tspan class="model"> · {}</tspan>').format(agent.model_beside) if agent.model_beside else ""
+    name = Markup('<text class="name" x="4" y="{}">{}{}</text>').format(f"{y - 8:.1f}", agent.agent, model)
     return [f'<line class="lane" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>', str(name), *dots]
 
 
@@ -109,14 +108,14 @@ def difference(value: float) -> Markup:
 def estimate(mean: float, low: float, high: float, most: float) -> Markup:
     """A difference with its interval, on a scale from -most to most."""
 
-    def place(value: float) -> float:
+    def x_of(value: float) -> float:
         return 50 + 49 * max(-1.0, min(1.0, value / most))
 
     parts = [
         '<rect class="scale" x="0" y="6" width="100%" height="8"/>',
-        f'<rect class="band" x="{place(low):.2f}%" y="7" width="{place(high) - place(low):.2f}%" height="6"/>',
+        f'<rect class="band" x="{x_of(low):.2f}%" y="7" width="{x_of(high) - x_of(low):.2f}%" height="6"/>',
         '<line class="zero" x1="50%" x2="50%" y1="0" y2="20"/>',
-        f'<circle class="point" cx="{place(mean):.2f}%" cy="10" r="5"/>',
+        f'<circle class="point" cx="{x_of(mean):.2f}%" cy="10" r="5"/>',
     ]
     return _plain_svg("estimate", 20, f"{mean:+.2f}, interval {low:.2f} to {high:.2f}", parts)
 

@@ -1,11 +1,12 @@
 """Drawings of runs and run groups. They have no fixed width: horizontal positions are in percent."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from mlebench.core.outcomes import CANCELLED, FINISHED, RUN_OUTCOMES, TIMEOUT
+from mlebench.web.views import AttemptView, ScorePoint
 
 LINES = ("gold", "silver", "bronze", "median")
 HEIGHT = 220.0  # of score over time
@@ -88,14 +89,14 @@ def scale(score: float | None, thresholds: Mapping[str, float], lower: bool) -> 
     return _fluid("medal-scale", label, parts)
 
 
-def timeline(attempts: Sequence[Mapping[str, Any]], kept: Sequence[float], begin: float, end: float) -> Markup:
+def timeline(attempts: Sequence[AttemptView], kept: Sequence[float], begin: float, end: float) -> Markup:
     """Attempts as bars, and above them the kept submissions; all times in seconds."""
     whole = max(end - begin, 0.001)
     parts = ['<line class="axis" x1="0%" x2="100%" y1="27" y2="27"/>']
     for attempt in attempts:
-        left = 100 * (attempt["begin"] - begin) / whole
-        width = max(0.4, 100 * (attempt["end"] - attempt["begin"]) / whole)
-        ended = attempt["ended"]
+        left = 100 * (attempt.begin - begin) / whole
+        width = max(0.4, 100 * (attempt.end - attempt.begin) / whole)
+        ended = attempt.ended
         name = "running" if ended is None else ended if ended in UNHARMED else "failed"
         parts.append(_bar(f"attempt {name}", min(left, 99.6), width, 20, "14"))
     parts += [f'<circle class="kept" cx="{100 * (at - begin) / whole:.2f}%" cy="8" r="4"/>' for at in kept]
@@ -103,18 +104,16 @@ def timeline(attempts: Sequence[Mapping[str, Any]], kept: Sequence[float], begin
     return _fluid("timeline", label, parts)
 
 
-def over_time(
-    points: Sequence[Mapping[str, Any]], thresholds: Mapping[str, float], lower: bool, seconds: float
-) -> Markup:
+def over_time(points: Sequence[ScorePoint], thresholds: Mapping[str, float], lower: bool, seconds: float) -> Markup:
     """The score of the submission at each moment, with the scores that earn medals."""
-    scores = [point["score"] for point in points if point["score"] is not None]
+    scores = [point.score for point in points if point.score is not None]
     shown = Range.of(thresholds, lower, scores)
     heights = {name: _height(shown, thresholds[name]) for name in LINES}
     parts = [
         f'<line class="line {name}" x1="0%" x2="100%" y1="{heights[name]:.1f}" y2="{heights[name]:.1f}"/>'
         for name in reversed(LINES)
     ]
-    whole = max(seconds, *(point["seconds"] for point in points), 0.001)
+    whole = max(seconds, *(point.seconds for point in points), 0.001)
     parts += _steps(points, shown, whole)
     for name, y in _apart(heights).items():
         text = f"{name} {thresholds[name]:g}"
@@ -123,20 +122,20 @@ def over_time(
     return _fluid("over-time", told, parts)
 
 
-def _steps(points: Sequence[Mapping[str, Any]], shown: Range, whole: float) -> Iterator[str]:
+def _steps(points: Sequence[ScorePoint], shown: Range, whole: float) -> Iterator[str]:
     before = None
     for point, following in zip(points, [*points[1:], None], strict=True):
-        if point["score"] is None:
+        if point.score is None:
             before = None
             continue
-        x, y = 100 * point["seconds"] / whole, _height(shown, point["score"])
-        until = 100.0 if following is None else 100 * following["seconds"] / whole
+        x, y = 100 * point.seconds / whole, _height(shown, point.score)
+        until = 100.0 if following is None else 100 * following.seconds / whole
         if before is not None:
             yield f'<line class="step" x1="{x:.2f}%" x2="{x:.2f}%" y1="{before:.1f}" y2="{y:.1f}"/>'
         yield f'<line class="step" x1="{x:.2f}%" x2="{until:.2f}%" y1="{y:.1f}" y2="{y:.1f}"/>'
         yield (
-            f'<circle class="{shown.mark(point["score"])}" cx="{x:.2f}%" cy="{y:.1f}" r="4">'
-            f"<title>{point['score']:g} after {point['seconds']:,.0f} s</title></circle>"
+            f'<circle class="{shown.mark(point.score)}" cx="{x:.2f}%" cy="{y:.1f}" r="4">'
+            f"<title>{point.score:g} after {point.seconds:,.0f} s</title></circle>"
         )
         before = y
 

@@ -1,17 +1,19 @@
-"""Renders pages as HTML. Everything shown is escaped; the only exceptions are drawings, which `draw` makes."""
+"""Renders pages as HTML. Everything shown is escaped; the only exceptions are drawings and descriptions."""
 
 import json
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
 
 from mlebench import __version__
 from mlebench.records.conditions import time_limit
-from mlebench.report.render import total
+from mlebench.report.formats import total
 from mlebench.web import draw, draw_run
-from mlebench.web.markdown import to_html as markdown
 from mlebench.web.site import Page, Site
 
 FOLDER = Path(__file__).parent
@@ -33,7 +35,7 @@ def to_html(page: Page, site: Site, root: str | None = None) -> str:
             policy=POLICY,
             version=__version__,
             made_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-            **page.data,
+            **({name: getattr(page.view, name) for name in page.view.__struct_fields__} if page.view else {}),
         )
     )
 
@@ -64,10 +66,28 @@ def _environment() -> Environment:
         "amount": amount,
         "time_limit": time_limit,
         "total": total,
+        "markdown": markdown,
     }
-    environment.filters |= filters | {"markdown": markdown}
+    environment.filters |= filters
     environment.globals |= {"draw": draw, "draw_run": draw_run}
     return environment
+
+
+def markdown(text: str) -> Markup:
+    """A description as HTML: no raw HTML or images, links only to the web; headings rank below those of the page."""
+    parser = _markdown_parser()
+    tokens = parser.parse(text)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
+    return Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 what is not Markdown is escaped
+
+
+@cache
+def _markdown_parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table").disable("image")
+    parser.validateLink = lambda url: urlsplit(url).scheme in ("http", "https")
+    return parser
 
 
 def number(value: float | None, places: int = 2) -> str:

@@ -23,7 +23,7 @@ from mlebench.core.untrusted import UntrustedFileError, open_below
 from mlebench.web.pages import page_at
 from mlebench.web.render import ASSETS, to_html, to_json
 from mlebench.web.site import Page, Site
-from mlebench.web.source import Source
+from mlebench.web.site_reader import SiteReader
 
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 POLICY = (
@@ -44,7 +44,7 @@ CHUNK = 1 << 20
 
 
 class Pages:
-    def __init__(self, source: Source):
+    def __init__(self, source: SiteReader):
         self._source = source
         self._assets = {path.name: path.read_bytes() for path in ASSETS.iterdir()}
 
@@ -64,7 +64,7 @@ class Pages:
         """A page with a way back, for readers; a line, for programs."""
         if "text/html" not in request.headers.get("accept", ""):
             return _missing()
-        page = Page("404.html", "missing.html", "No such page", {})
+        page = Page("404.html", "missing.html", "No such page")
         return Response(to_html(page, self._source.site(), root="/"), 404, HEADERS, "text/html")
 
     def asset(self, request: Request) -> Response:
@@ -139,7 +139,7 @@ def _name(host: str) -> str:
     return name if colon and port.isdigit() else host
 
 
-def application(source: Source, names: tuple[str, ...] = ()) -> Starlette:
+def application(source: SiteReader, names: tuple[str, ...] = ()) -> Starlette:
     pages = Pages(source)
 
     def route(path: str, answer: Callable[[Request], Response]) -> Route:

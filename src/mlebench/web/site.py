@@ -6,21 +6,29 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import msgspec
+
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition, Registry
 from mlebench.report.standings import EntryStandings, Standings
-from mlebench.report.types import TWIN, Entry, Outcome
+from mlebench.report.types import TWIN, RunOutcome
+from mlebench.web.views import View
 
 
 @dataclass(frozen=True)
 class Page:
-    """A template and what it shows. The data is plain JSON, kept beside the page."""
+    """A template and what it shows."""
 
     path: str
     template: str
     title: str
-    data: dict[str, Any]
+    view: View | None = None
     live: bool = False  # whether it shows something in progress
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The view as JSON, which is kept beside the page."""
+        return msgspec.to_builtins(self.view) if self.view else {}
 
     @property
     def depth(self) -> int:
@@ -28,14 +36,14 @@ class Page:
 
 
 @dataclass(frozen=True)
-class StandingsPage:
+class StandingsSection:
     """Standings for one kind of data and one profile: these are never mixed."""
 
     standings: Standings
     name: str  # in the path of its pages
 
     @classmethod
-    def of(cls, standings: Standings) -> "StandingsPage":
+    def of(cls, standings: Standings) -> "StandingsSection":
         kind = "twins" if standings.data == TWIN else "real"
         return cls(standings, kind if standings.profile == "v1" else f"{kind}-{standings.profile}")
 
@@ -60,31 +68,20 @@ class StandingsPage:
             yield slug
 
 
-def agent_of(slug: str, entry: Entry) -> dict[str, Any]:
-    """An entry as pages name it, and its model where the name does not state it."""
-    is_stated = "model" in entry.label.conditions
-    return {
-        "slug": slug,
-        "agent": entry.agent,
-        "name": entry.name,
-        "model": entry.model,
-        "model_beside": None if is_stated else entry.model,
-    }
-
-
 @dataclass(frozen=True)
 class Site:
-    boards: Sequence[StandingsPage]
+    sections: Sequence[StandingsSection]
     groups: Sequence[Group]
     registry: Registry
     live: bool = False  # whether it is served, so that pages may reload
     files: bool = False  # whether files of runs are served
     faults: tuple[str, ...] = ()  # what could not be shown, and why
+    intro: str = ""  # what the first page opens with
     _competitions: dict[str, Competition | None] = field(default_factory=dict)
 
     @cached_property
-    def board_named(self) -> dict[str, StandingsPage]:
-        return {board.name: board for board in self.boards}
+    def section_named(self) -> dict[str, StandingsSection]:
+        return {section.name: section for section in self.sections}
 
     @cached_property
     def group_named(self) -> dict[str, Group]:
@@ -105,7 +102,7 @@ class Site:
     def folder_of_group(self) -> dict[str, str]:
         return {group.record.id: group.paths.root.name for group in self.groups}
 
-    def run_page(self, outcome: Outcome) -> str | None:
+    def run_page(self, outcome: RunOutcome) -> str | None:
         """The path of the page about a run; None for one known only from a report."""
         folder = self.folder_of_group.get(outcome.where)
         if folder is None or outcome.run_id is None:

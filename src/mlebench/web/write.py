@@ -13,7 +13,7 @@ from mlebench.registry import registry as default_registry
 from mlebench.report.standings import Standings
 from mlebench.web.pages import page_at, paths_of
 from mlebench.web.render import ASSETS, to_html, to_json
-from mlebench.web.site import Site, StandingsPage
+from mlebench.web.site import Site, StandingsSection
 
 MARK = ".mlebench-pages"  # marks a folder that may be overwritten
 
@@ -24,15 +24,17 @@ def write_pages(
     folder: Path,
     *,
     registry: Registry | None = None,
+    intro: str = "",
     track: Callable[[list[str]], Iterable[str]] = iter,
 ) -> Path:
     """Write the pages about standings and run groups to a folder, and return the path of the first page.
 
-    They open from disk and need no server. `registry` knows the competitions, if it is not the default one.
+    They open from disk and need no server. `registry` knows the competitions, if it is not the default one. The
+    first page opens with `intro`.
 
     Raises PrerequisiteError if the folder cannot be written to, or holds anything but earlier pages.
     """
-    site = Site([StandingsPage.of(standings)], groups, registry or default_registry)
+    site = Site([StandingsSection.of(standings)], groups, registry or default_registry, intro=intro)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()) and not (folder / MARK).is_file():

@@ -27,7 +27,7 @@ class Clock:
 
 
 class Trajectory:
-    """The story of a run, one JSON object per line. Each line is on disk before the next thing happens."""
+    """The trajectory of a run, one JSON object per line. Each line is on disk before the next thing happens."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -58,14 +58,14 @@ def require_model(named: str | None, env: Mapping[str, str]) -> str:
 
 def is_budget(error: Exception) -> bool:
     """Whether the gateway refused a call because the run's budget is used up. Some clients pass on only its text."""
-    told = f"{error} {getattr(error, 'body', '')}"
-    return "budget_exceeded" in told or "This run's budget is" in told
+    message = f"{error} {getattr(error, 'body', '')}"
+    return "budget_exceeded" in message or "This run's budget is" in message
 
 
 def fill(prompt: Path, **values: str) -> str:
     """A prompt with `{name}` replaced by values. Other braces stay as they are."""
     text = prompt.read_text(encoding="utf-8")
-    return re.sub(r"\{(\w+)\}", lambda found: values.get(found[1], found[0]), text)
+    return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), text)
 
 
 def task_texts(env: Mapping[str, str]) -> dict[str, str]:

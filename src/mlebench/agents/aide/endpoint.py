@@ -22,7 +22,7 @@ class ModelGoneError(Exception):
         self.exit_code = exit_code
 
 
-class Model:
+class ModelClient:
     def __init__(self, base_url: str, key: str, clock: Clock, trajectory: Trajectory):
         self._client = openai.OpenAI(base_url=base_url, api_key=key, max_retries=0)
         self._clock = clock

@@ -23,7 +23,7 @@ from aide.journal import Journal, Node
 from aide.utils import config as aide_config
 from aide.utils import data_preview
 from bench import Clock, Trajectory, duration, fill, format_fault, require_endpoint, require_model, task_texts
-from endpoint import Model, ModelGoneError
+from endpoint import ModelClient, ModelGoneError
 
 ENV = os.environ
 PROMPTS = Path(__file__).parent / "prompts"
@@ -44,7 +44,7 @@ def main() -> int:
     trajectory = Trajectory(Path(ENV["LOGS_DIR"]) / "trajectory.jsonl")
     trajectory.tell("start", agent="aide", model=model)
     # The only way out: whatever the model's name, AIDE's own clients are never used.
-    aide.agent.query = Model(base_url, key, clock, trajectory).query
+    aide.agent.query = ModelClient(base_url, key, clock, trajectory).query
     cfg = configure(options, model, options.feedback_model or model, min(options.program_seconds, clock.left()))
     task = fill(
         PROMPTS / "task.txt",
@@ -53,7 +53,7 @@ def main() -> int:
         program=duration(cfg.exec.timeout),
         **task_texts(ENV),
     )
-    search = Search(task, cfg, clock, trajectory)
+    search = TreeSearch(task, cfg, clock, trajectory)
     reason, code = search.run(options.steps)
     trajectory.tell("end", reason=reason)
     print(f"the end: {reason}", flush=True)
@@ -92,7 +92,7 @@ def configure(options: argparse.Namespace, model: str, feedback_model: str, prog
     return cfg
 
 
-class Interpreter(aide.interpreter.Interpreter):
+class ProgramInterpreter(aide.interpreter.Interpreter):
     """AIDE's interpreter, but programs run as `__main__` and are ended along with everything they started."""
 
     process: Any
@@ -115,7 +115,7 @@ class Interpreter(aide.interpreter.Interpreter):
         self.process = None
 
 
-class Agent(aide.agent.Agent):
+class TracedAgent(aide.agent.Agent):
     """AIDE's agent, but it writes a trajectory and tells the model which packages are really installed."""
 
     trajectory: Trajectory
@@ -149,15 +149,15 @@ class Agent(aide.agent.Agent):
             )
 
 
-class Search:
+class TreeSearch:
     """Takes steps until steps or time run out. The best program's submission is always in place."""
 
     def __init__(self, task: str, cfg: Any, clock: Clock, trajectory: Trajectory):
         self._cfg, self._clock, self._trajectory = cfg, clock, trajectory
         self._journal = Journal()
-        self._agent = Agent(task, cfg, self._journal)
+        self._agent = TracedAgent(task, cfg, self._journal)
         self._agent.trajectory = trajectory
-        self._interpreter = Interpreter(cfg.workspace_dir, cfg.exec.timeout)
+        self._interpreter = ProgramInterpreter(cfg.workspace_dir, cfg.exec.timeout)
         self._made = Path(cfg.workspace_dir) / "working" / "submission.csv"
 
     def run(self, steps: int) -> tuple[str, int]:

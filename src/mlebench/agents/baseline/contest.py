@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import metric
 import models
 import numpy as np
-from answers import Question
 from features import Features
 from metric import Metric
 from outside import Clock, Trajectory
+from predictions import AnswerFormat
 from task import UnclearError
 
 KEPT_BACK = 0.2
@@ -18,8 +18,8 @@ BLENDED = 3
 
 
 @dataclass
-class Entry:
-    model: models.Model
+class Candidate:
+    model: models.BaselineModel
     value: float
     kept_back: np.ndarray  # predictions
 
@@ -27,7 +27,7 @@ class Entry:
 class Contest:
     def __init__(
         self,
-        question: Question,
+        question: AnswerFormat,
         groups: np.ndarray,  # rows of the same group are held out together
         train: Features,
         test: Features,
@@ -41,8 +41,8 @@ class Contest:
         self._hand_in, self._trajectory = hand_in, trajectory
         self._random = np.random.default_rng(seed)
         self._problem = models.Problem(question.kind, question.width, metric.name, seed)
-        self._back, self._rest = self._parts(groups)
-        self._entries: list[Entry] = []
+        self._back, self._training_rows = self._parts(groups)
+        self._entries: list[Candidate] = []
         self._predicted: dict[str, np.ndarray] = {}
         self._best = -np.inf
 
@@ -52,8 +52,8 @@ class Contest:
         names = self._random.permutation(np.unique(groups))
         if len(names) < FEWEST:
             return every, every
-        kept = np.isin(groups, names[: int(KEPT_BACK * len(names))])
-        return every[kept], every[~kept]
+        is_back = np.isin(groups, names[: int(KEPT_BACK * len(names))])
+        return every[is_back], every[~is_back]
 
     def run(self, trials: int, clock: Clock) -> None:
         for model in models.usual(self._problem, self._train):
@@ -68,14 +68,14 @@ class Contest:
         if trials:
             self._blend()
 
-    def _try(self, model: models.Model) -> None:
-        self._trajectory.action("fit", f"{model} on {len(self._rest)} rows")
-        part = self._question.learned_from(self._rest)
-        predict = model.fit(self._problem, self._train.take(self._rest), part.truth)
+    def _try(self, model: models.BaselineModel) -> None:
+        self._trajectory.action("fit", f"{model} on {len(self._training_rows)} rows")
+        part = self._question.learned_from(self._training_rows)
+        predict = model.fit(self._problem, self._train.take(self._training_rows), part.truth)
         predicted = predict(self._train.take(self._back))
         value = self._value(predicted)
         self._trajectory.validation(self._metric.name, value, self._metric.higher_is_better)
-        self._entries.append(Entry(model, value, predicted))
+        self._entries.append(Candidate(model, value, predicted))
         if self._better(value) > self._best:
             self._submit([self._entries[-1]], value)
 
@@ -96,7 +96,7 @@ class Contest:
     def _better(self, value: float) -> float:
         return -np.inf if np.isnan(value) else value if self._metric.higher_is_better else -value
 
-    def _submit(self, entries: list[Entry], value: float) -> None:
+    def _submit(self, entries: list[Candidate], value: float) -> None:
         for entry in entries:
             if str(entry.model) not in self._predicted:
                 predict = entry.model.fit(self._problem, self._train, self._question.truth)

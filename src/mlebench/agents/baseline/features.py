@@ -53,8 +53,8 @@ def of_rows(train: pd.DataFrame, test: pd.DataFrame, more: np.ndarray | None, se
         dense.append(TruncatedSVD(TOPICS, random_state=seed).fit_transform(joined))
     matrix = np.hstack([_as_columns(part) for part in dense]) if dense else np.zeros((len(both), 0), np.float32)
     matrix = np.where(np.isfinite(matrix), matrix, np.nan).astype(np.float32)
-    whole = Features(matrix, joined)
-    return whole.take(np.arange(split)), whole.take(np.arange(split, len(both)))
+    all_features = Features(matrix, joined)
+    return all_features.take(np.arange(split)), all_features.take(np.arange(split, len(both)))
 
 
 def _as_columns(part: np.ndarray) -> np.ndarray:
@@ -73,15 +73,15 @@ def _add_column(
         dense.append(_of_lists(cells))
         return
     cells = cells.astype(str)
-    given = ~cells.isin(MISSING)
-    some = cells[given].iloc[:2000]
-    values = pd.to_numeric(cells.where(given), errors="coerce")
-    if len(some) and values[some.index].notna().mean() > 0.95:
+    is_present = ~cells.isin(MISSING)
+    sample = cells[is_present].iloc[:2000]
+    values = pd.to_numeric(cells.where(is_present), errors="coerce")
+    if len(sample) and values[sample.index].notna().mean() > 0.95:
         dense.append(values.to_numpy(np.float64))
         numbers[str(cells.name)] = values.to_numpy(np.float64)
         if cells.iloc[:split].nunique() <= MOST_CATEGORIES // 3:
             words.append(_categories(cells, split))
-    elif len(some) and some.str.match(DATE).mean() > 0.95:
+    elif len(sample) and sample.str.match(DATE).mean() > 0.95:
         dense.append(_of_dates(cells))
     elif cells.iloc[:split].nunique() <= MOST_CATEGORIES:
         codes, _ = pd.factorize(cells, sort=True)
@@ -104,8 +104,10 @@ def _words(cells: pd.Series, split: int) -> sparse.csr_matrix:
     """Words and pairs of words; letters, for short texts without words."""
     has_words = cells.iloc[:2000].str.count(" ").mean() >= 1
     options = {"max_features": MOST_WORDS, "min_df": 2 if split > 50 else 1, "sublinear_tf": True, "dtype": np.float32}
-    how = {"ngram_range": (1, 2), "token_pattern": r"\S+"} if has_words else {"analyzer": "char", "ngram_range": (1, 3)}
-    vectorizer = TfidfVectorizer(**options, **how)
+    tokenizer = (
+        {"ngram_range": (1, 2), "token_pattern": r"\S+"} if has_words else {"analyzer": "char", "ngram_range": (1, 3)}
+    )
+    vectorizer = TfidfVectorizer(**options, **tokenizer)
     try:
         vectorizer.fit(cells.iloc[:split].str.slice(stop=20_000))
     except ValueError:  # no word is frequent enough
@@ -162,8 +164,8 @@ def _differences(numbers: dict[str, np.ndarray]) -> list[np.ndarray]:
         for a, b in itertools.combinations(list(numbers)[:60], 2)
         if len(words[a]) == len(words[b]) > 1 and sum(x != y for x, y in zip(words[a], words[b], strict=True)) == 1
     ]
-    found = []
+    columns = []
     for a, b in pairs[:20]:
         difference = numbers[a] - numbers[b]
-        found += [difference, np.abs(difference)]
-    return found
+        columns += [difference, np.abs(difference)]
+    return columns

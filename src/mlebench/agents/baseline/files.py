@@ -45,20 +45,20 @@ class Files:
     def __init__(self, data: Path):
         self._data = data
         self._archives: dict[str, zipfile.ZipFile | tarfile.TarFile] = {}
-        found = list(self._found())
-        sides = [_side(file) for file in found]
-        self.test = [file for file, side in zip(found, sides, strict=True) if side != "train"]
-        self.train = [file for file, side in zip(found, sides, strict=True) if side != "test"]
+        all_files = list(self._walk())
+        sides = [_side(file) for file in all_files]
+        self.test = [file for file, side in zip(all_files, sides, strict=True) if side != "train"]
+        self.train = [file for file, side in zip(all_files, sides, strict=True) if side != "test"]
 
-    def _found(self) -> Iterator[File]:
+    def _walk(self) -> Iterator[File]:
         unpacked = set()
         for folder, folders, names in os.walk(self._data):
             folders.sort()
-            place = Path(folder).relative_to(self._data).as_posix()
+            folder_name = Path(folder).relative_to(self._data).as_posix()
             for name in sorted(names):
-                path = name if place == "." else f"{place}/{name}"
+                path = name if folder_name == "." else f"{folder_name}/{name}"
                 kind = KIND_OF.get(_suffix(name))
-                if kind and place != ".":
+                if kind and folder_name != ".":
                     unpacked.add(path.split("/")[0])
                     yield File("", path, kind)
         for name in sorted(entry.name for entry in self._data.iterdir()):
@@ -93,13 +93,13 @@ class Files:
 
     def of(self, keys: Sequence[str], is_test: bool) -> list[list[File]]:
         """The files of each key: those it names, or those in a folder that it names."""
-        found = _lookup(set(keys), self.test if is_test else self.train)
-        return [found.get(key, []) for key in keys]
+        by_key = _lookup(set(keys), self.test if is_test else self.train)
+        return [by_key.get(key, []) for key in keys]
 
     def share(self, keys: Iterable[str], is_test: bool) -> float:
         """The share of keys that have files, estimated from a sample."""
-        some = {*list(dict.fromkeys(keys))[:300]} - {""}
-        return len(_lookup(some, self.test if is_test else self.train)) / len(some) if some else 0.0
+        sample = {*list(dict.fromkeys(keys))[:300]} - {""}
+        return len(_lookup(sample, self.test if is_test else self.train)) / len(sample) if sample else 0.0
 
 
 def _suffix(name: str) -> str:
@@ -115,15 +115,15 @@ def _side(file: File) -> str:
 
 
 def _lookup(keys: set[str], files: list[File]) -> dict[str, list[File]]:
-    found: dict[str, list[File]] = defaultdict(list)
+    by_key: dict[str, list[File]] = defaultdict(list)
     for file in files:
         parts = file.parts
         stem = parts[-1].rpartition(".")[0]
         for name in dict.fromkeys((stem, parts[-1], *parts[:-1], file.path, "/".join(parts[1:]))):
             if name in keys:
-                found[name].append(file)
+                by_key[name].append(file)
                 break
-    return found
+    return by_key
 
 
 def of_best_kind(train: list[list[File]], test: list[list[File]]) -> tuple[list[list[File]], list[list[File]]]:

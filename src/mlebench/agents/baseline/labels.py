@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 import numpy as np
 import pandas as pd
 from files import File, Files
-from tables import Table
+from tables import DataTable
 
 CLASS = "class of the row"
 POSITION = "position"
@@ -19,7 +19,7 @@ MISSING = ("", "nan", "NaN", "NA", "None")
 
 
 @dataclass
-class Known:
+class LabelledRows:
     """Training rows, and their truth in columns named like the targets, or in one column of classes."""
 
     names: list[str]  # the tables it comes from
@@ -28,20 +28,20 @@ class Known:
     files: list[File] = field(default_factory=list)
 
 
-def in_tables(sample: pd.DataFrame, targets: list[str], tables: list[Table]) -> Known | None:
+def in_tables(sample: pd.DataFrame, targets: list[str], tables: list[DataTable]) -> LabelledRows | None:
     tests = [table for table in tables if table.is_test]
-    others = [table for table in tables if not table.is_test and len(table.frame) > 1]
-    others.sort(key=lambda table: ("train" not in table.name.lower(), -len(table.frame)))
+    candidates = [table for table in tables if not table.is_test and len(table.frame) > 1]
+    candidates.sort(key=lambda table: ("train" not in table.name.lower(), -len(table.frame)))
     return (
-        _same_names(targets, others)
-        or _class_names(targets, others)
-        or _melted(targets, others, tests)
-        or _arrays(targets, others, tests)
-        or _alike(sample, targets, others, tests)
+        _same_names(targets, candidates)
+        or _class_names(targets, candidates)
+        or _melted(targets, candidates, tests)
+        or _arrays(targets, candidates, tests)
+        or _alike(sample, targets, candidates, tests)
     )
 
 
-def _same_names(targets: list[str], tables: list[Table]) -> Known | None:
+def _same_names(targets: list[str], tables: list[DataTable]) -> LabelledRows | None:
     for table in tables:
         own = {name.casefold(): name for name in table.frame}
         if all(target.casefold() in own for target in targets) and len(own) > len(targets):
@@ -51,17 +51,17 @@ def _same_names(targets: list[str], tables: list[Table]) -> Known | None:
             train = frame.drop(columns=columns)
             if isinstance(truth.iloc[0, 0], list):
                 train, truth = _exploded(train, truth)
-            return _told(Known(names, train, truth))
+            return _described(LabelledRows(names, train, truth))
     return None
 
 
-def _stacked(table: Table, tables: list[Table]) -> tuple[pd.DataFrame, list[str]]:
+def _stacked(table: DataTable, tables: list[DataTable]) -> tuple[pd.DataFrame, list[str]]:
     """The table with the rows of all tables that have the same columns."""
     same = [other for other in tables if list(other.frame) == list(table.frame)]
     return pd.concat([other.frame for other in same], ignore_index=True), [other.name for other in same]
 
 
-def _told(known: Known) -> Known | None:
+def _described(known: LabelledRows) -> LabelledRows | None:
     """Drop the rows whose truth is missing."""
     keep = ~known.truth.isin(MISSING).any(axis=1)
     if keep.sum() < 2:
@@ -85,19 +85,19 @@ def with_letters(frame: pd.DataFrame) -> pd.DataFrame:
     """Add the letters around the position, for each text column with one letter per position."""
     if POSITION not in frame:
         return frame
-    places = pd.to_numeric(frame[POSITION], errors="coerce").fillna(0).astype(int)
-    frame, longest = frame.copy(), places.max()
+    positions = pd.to_numeric(frame[POSITION], errors="coerce").fillna(0).astype(int)
+    frame, longest = frame.copy(), positions.max()
     for name in [name for name in frame if name != POSITION]:
         cells = frame[name]
         if not all(isinstance(cell, str) and len(cell) > longest for cell in cells.iloc[:1000]):
             continue
         for step in (-1, 0, 1):
-            around = zip(cells, places + step, strict=True)
+            around = zip(cells, positions + step, strict=True)
             frame[f"{name} at {step:+d}"] = [str(cell)[at] if 0 <= at < len(cell) else "-" for cell, at in around]
     return frame
 
 
-def _class_names(targets: list[str], tables: list[Table]) -> Known | None:
+def _class_names(targets: list[str], tables: list[DataTable]) -> LabelledRows | None:
     """The targets are the values of a column, one for each row or several with commas between them."""
     wanted = set(targets)
     if len(targets) < 2:
@@ -114,31 +114,31 @@ def _class_names(targets: list[str], tables: list[Table]) -> Known | None:
                 if (lists.str.len() > 1).any():
                     lists = [set(values) for values in frame[name].str.split(",")]
                     flags = {target: ["1" if target in values else "0" for values in lists] for target in targets}
-                    return Known(names, frame.drop(columns=[name]), pd.DataFrame(flags))
-                return Known(names, frame.drop(columns=[name]), frame[[name]].set_axis([CLASS], axis=1))
+                    return LabelledRows(names, frame.drop(columns=[name]), pd.DataFrame(flags))
+                return LabelledRows(names, frame.drop(columns=[name]), frame[[name]].set_axis([CLASS], axis=1))
     return None
 
 
-def _melted(targets: list[str], tables: list[Table], tests: list[Table]) -> Known | None:
+def _melted(targets: list[str], tables: list[DataTable], tests: list[DataTable]) -> LabelledRows | None:
     """A test table has a column that says which column of the training table a row asks for."""
     if len(targets) != 1:
         return None
     for test in tests:
         for name in test.frame:
-            asked = [str(value) for value in test.frame[name].astype(str).unique()[:100]]
+            test_values = [str(value) for value in test.frame[name].astype(str).unique()[:100]]
             for table in tables:
-                if len(asked) > 1 and all(value in table.frame for value in asked):
-                    rest = [column for column in table.frame if column not in asked]
-                    long = table.frame.melt(rest, asked, var_name=name, value_name=targets[0])
-                    return _told(Known([table.name], long.drop(columns=targets), long[targets]))
+                if len(test_values) > 1 and all(value in table.frame for value in test_values):
+                    id_columns = [column for column in table.frame if column not in test_values]
+                    long = table.frame.melt(id_columns, test_values, var_name=name, value_name=targets[0])
+                    return _described(LabelledRows([table.name], long.drop(columns=targets), long[targets]))
     return None
 
 
-def is_array(table: Table) -> bool:
+def is_array(table: DataTable) -> bool:
     return all(":" in name for name in table.frame)
 
 
-def _arrays(targets: list[str], tables: list[Table], tests: list[Table]) -> Known | None:
+def _arrays(targets: list[str], tables: list[DataTable], tests: list[DataTable]) -> LabelledRows | None:
     """A vector of labels, and matrices for training and testing with the same number of columns."""
     arrays = [table for table in tables if is_array(table)]
     for vector in arrays:
@@ -148,11 +148,13 @@ def _arrays(targets: list[str], tables: list[Table], tests: list[Table]) -> Know
                 if vector.frame.shape[1] == 1 < widths[0] == widths[1] and len(vector.frame) == len(matrix.frame):
                     train = matrix.frame.set_axis(test.frame.columns, axis=1)
                     truth = vector.frame.set_axis(targets, axis=1).astype(str)
-                    return Known([vector.name, matrix.name], train, truth)
+                    return LabelledRows([vector.name, matrix.name], train, truth)
     return None
 
 
-def _alike(sample: pd.DataFrame, targets: list[str], tables: list[Table], tests: list[Table]) -> Known | None:
+def _alike(
+    sample: pd.DataFrame, targets: list[str], tables: list[DataTable], tests: list[DataTable]
+) -> LabelledRows | None:
     """The column whose name and values are most like those of the one target."""
     if len(targets) != 1:
         return None
@@ -160,12 +162,12 @@ def _alike(sample: pd.DataFrame, targets: list[str], tables: list[Table], tests:
     tokens = {token for cell in cells for token in (cell, *cell.split()[:20])} - {""}
     weight = 1.5 if len(cells) > 1 else 0.5  # a single value that all rows share occurs in many columns
     in_tests = {name for table in tests for name in table.frame}
-    given = {name.casefold() for name in (*in_tests, *sample)}
-    best: tuple[float, Table, str] | None = None
+    expected = {name.casefold() for name in (*in_tests, *sample)}
+    best: tuple[float, DataTable, str] | None = None
     for table in tables:
-        shared = [name for name in table.frame if name.casefold() in given]
+        shared = [name for name in table.frame if name.casefold() in expected]
         for name in table.frame:
-            if not shared or name.casefold() in given or not isinstance(table.frame[name].iloc[0], str):
+            if not shared or name.casefold() in expected or not isinstance(table.frame[name].iloc[0], str):
                 continue
             values = set(table.frame[name].iloc[:50_000])
             likeness = SequenceMatcher(None, name.casefold(), targets[0].casefold()).ratio()
@@ -177,10 +179,10 @@ def _alike(sample: pd.DataFrame, targets: list[str], tables: list[Table], tests:
         return None
     _, table, name = best
     frame, names = _stacked(table, tables)
-    return _told(Known(names, frame.drop(columns=[name]), frame[[name]].set_axis(targets, axis=1)))
+    return _described(LabelledRows(names, frame.drop(columns=[name]), frame[[name]].set_axis(targets, axis=1)))
 
 
-def in_files(sample: pd.DataFrame, targets: list[str], files: Files, description: str) -> Known | None:
+def in_files(sample: pd.DataFrame, targets: list[str], files: Files, description: str) -> LabelledRows | None:
     """The class of a training file is its folder, or the word or digit at one end of its name."""
     tests = set(files.test)
     labelled = [file for file in files.train if file not in tests] or files.train
@@ -202,7 +204,7 @@ def in_files(sample: pd.DataFrame, targets: list[str], files: Files, description
             truth = pd.DataFrame({targets[0]: classes})
         elif not set(numbers) <= set(targets):
             continue
-        return Known([], pd.DataFrame({"file": [file.path for file in labelled]}), truth, labelled)
+        return LabelledRows([], pd.DataFrame({"file": [file.path for file in labelled]}), truth, labelled)
     return None
 
 
@@ -227,7 +229,9 @@ def _positive(classes: list[str], description: str) -> str:
     return classes[0] if near[0] > near[1] else classes[1]
 
 
-def aligned(known: Known, test: pd.DataFrame, targets: list[str]) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+def aligned(
+    known: LabelledRows, test: pd.DataFrame, targets: list[str]
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Training rows, truth and test rows, with column names spelled the same on both sides."""
     own = {name.casefold(): name for name in known.train}
     test = test.drop(columns=[name for name in targets if name in test])

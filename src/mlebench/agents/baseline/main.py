@@ -8,24 +8,24 @@ import os
 import traceback
 from pathlib import Path
 
-import answers
 import features
 import media
 import metric
 import numpy as np
 import pandas as pd
+import predictions
 import tables
-import texts
+import text_tasks
 from contest import KEPT_BACK, Contest
 from files import Files
 from outside import Clock, Submission, Trajectory
-from task import Task, UnclearError, understand
+from task import PredictionTask, UnclearError, understand
 
 MOST_ROWS = 150_000  # for models to learn from
 TIME_FOR_FILES = 0.5
 
 
-class Agent:
+class BaselineAgent:
     def __init__(self, data: Path, sample: Path, submission: Path, logs: Path, seconds: float, trials: int, seed: int):
         self._data, self._sample, self._seed, self._trials = data, sample, seed, trials
         self._clock = Clock(seconds, float(os.environ.get("TIME_LIMIT_SECS", "inf")))
@@ -50,27 +50,27 @@ class Agent:
         description = (self._data / "description.md").read_text(encoding="utf-8", errors="replace")
         files = Files(self._data)
         wanted = metric.from_description(description)
-        others = tables.find(self._data, self._sample.name)
-        task = understand(tables.read_sample(content), others, files, description, wanted)
+        data_tables = tables.find(self._data, self._sample.name)
+        task = understand(tables.read_sample(content), data_tables, files, description, wanted)
         self._trajectory.thought(task.describe())
         if self._fill_texts(task):
             return
-        question = answers.question(task)
-        self._trajectory.thought(f"The models learn {question.width} {question.kind}.")
+        answer_format = predictions.answer_format(task)
+        self._trajectory.thought(f"The models learn {answer_format.width} {answer_format.kind}.")
         train, test, rows = self._features(task, files)
         contest = Contest(
-            question.learned_from(rows),
+            answer_format.learned_from(rows),
             task.belongs_to[rows],
             train,
             test,
-            metric.used_for(question.kind, wanted),
+            metric.used_for(answer_format.kind, wanted),
             self._seed,
-            lambda predicted: self._submission.hand_in(answers.filled(task, question, predicted)),
+            lambda predicted: self._submission.hand_in(predictions.filled(task, answer_format, predicted)),
             self._trajectory,
         )
         contest.run(self._trials, self._clock)
 
-    def _features(self, task: Task, files: Files) -> tuple[features.Features, features.Features, np.ndarray]:
+    def _features(self, task: PredictionTask, files: Files) -> tuple[features.Features, features.Features, np.ndarray]:
         """Features of training rows (at most MOST_ROWS, and only those whose files were read) and of test rows."""
         random = np.random.default_rng(self._seed)
         rows = np.sort(random.permutation(len(task.train))[:MOST_ROWS])
@@ -88,7 +88,7 @@ class Agent:
         train = task.train[columns].iloc[rows].reset_index(drop=True)
         return *features.of_rows(train, task.test[columns], more, self._seed), rows
 
-    def _fill_texts(self, task: Task) -> bool:
+    def _fill_texts(self, task: PredictionTask) -> bool:
         """Fill cells by copying another column or looking up its value, if that is often right."""
         if len(task.targets) > 1 or task.is_by_class:
             return False
@@ -96,21 +96,25 @@ class Agent:
         if len(set(truth)) < 0.02 * len(truth) + 5 or pd.to_numeric(pd.Series(truth), errors="coerce").notna().all():
             return False
         back = np.random.default_rng(self._seed).random(len(truth)) < KEPT_BACK
-        ways = texts.ways(task, task.train[~back], [text for text, kept in zip(truth, back, strict=True) if not kept])
-        asked = [text for text, kept in zip(truth, back, strict=True) if kept]
+        guessers = text_tasks.ways(
+            task, task.train[~back], [text for text, is_back in zip(truth, back, strict=True) if not is_back]
+        )
+        back_texts = [text for text, is_back in zip(truth, back, strict=True) if is_back]
         by_words = task.metric.name == "jaccard"
-        values = {name: texts.likeness(asked, guess(task.train[back]), by_words) for name, guess in ways.items()}
+        values = {
+            name: text_tasks.likeness(back_texts, guess(task.train[back]), by_words) for name, guess in guessers.items()
+        }
         best = max(values, key=lambda name: values[name], default=None)
         if best is None or values[best] < 0.2:
             return False
         self._trajectory.thought(f"Fill {task.targets[0]}: {best}.")
         self._trajectory.validation("jaccard" if by_words else "accuracy", values[best], True)
-        guesses = texts.ways(task, task.train, truth)[best](task.test)
+        guesses = text_tasks.ways(task, task.train, truth)[best](task.test)
         cells = pd.Series(guesses).groupby(task.group).first().reindex(np.arange(task.rows.max() + 1))
         sample_cells = task.sample[task.targets[0]].to_numpy()
-        given = cells.to_numpy()[task.rows]
-        filled = np.where(pd.isna(given), sample_cells, given)
-        return self._submission.hand_in(answers.written(task.sample, {task.targets[0]: filled}))
+        cell_values = cells.to_numpy()[task.rows]
+        filled = np.where(pd.isna(cell_values), sample_cells, cell_values)
+        return self._submission.hand_in(predictions.written(task.sample, {task.targets[0]: filled}))
 
 
 def main() -> None:
@@ -121,7 +125,7 @@ def main() -> None:
     data, submission, logs = (Path(os.environ[f"{name}_DIR"]) for name in ("DATA", "SUBMISSION", "LOGS"))
     sample = Path(os.environ["SAMPLE_SUBMISSION"])
     seed = int(os.environ.get("SEED", "0"))
-    Agent(data, sample, submission, logs, options.seconds, options.trials, seed).run()
+    BaselineAgent(data, sample, submission, logs, options.seconds, options.trials, seed).run()
 
 
 if __name__ == "__main__":

@@ -193,7 +193,7 @@ def _series(content: bytes) -> Vector:
     return np.concatenate([*columns, [len(frame)]])
 
 
-def _other(content: bytes) -> Vector:
+def _of_bytes(content: bytes) -> Vector:
     values = np.frombuffer(content[: 1 << 20], np.uint8)
     return np.append(np.bincount(values // 8, minlength=32) / max(1, len(values)), np.log(len(content) + 1))
 
@@ -204,5 +204,5 @@ _OF_KIND: dict[str, Callable[[bytes], Vector]] = {
     "array": _array,
     "scan": _scan,
     "series": _series,
-    "other": _other,
+    "other": _of_bytes,
 }

@@ -44,11 +44,11 @@ def from_description(text: str) -> Metric:
     """The first metric named in the section on evaluation, or else anywhere in the text; `unknown` if there is none."""
     section = re.search(r"^#+[^\n]*(evaluation|metric|scor)[^\n]*\n(.*?)(?=^#|\Z)", text, re.I | re.M | re.S)
     for part in (section[2] if section else "", text):
-        found = [
+        matches = [
             (match.start(), name, wants) for name, wants, words in WORDS if (match := re.search(words, part, re.I))
         ]
-        if found:
-            _, name, wants = min(found)
+        if matches:
+            _, name, wants = min(matches)
             return Metric(name, "other" if wants == "ranked" and re.search(BOXES, part, re.I) else wants)
     return Metric("unknown", "unknown")
 
@@ -84,8 +84,8 @@ def _of_classes(name: str, truth: np.ndarray, predicted: np.ndarray) -> float:
         value = -np.mean(np.log(np.clip(predicted[np.arange(len(truth)), truth], TINY, 1)))
         return float(value if name == "log loss" else -value)
     if name == "map":
-        place = (predicted > predicted[np.arange(len(truth)), truth][:, None]).sum(1)
-        return float(np.mean(np.where(place < 5, 1 / (place + 1), 0)))
+        rank = (predicted > predicted[np.arange(len(truth)), truth][:, None]).sum(1)
+        return float(np.mean(np.where(rank < 5, 1 / (rank + 1), 0)))
     guess = guesses(name, predicted)
     if name == "kappa":
         weights = "quadratic" if len(np.unique([truth, guess])) > 1 else None
@@ -113,8 +113,8 @@ def _of_column(name: str, truth: np.ndarray, predicted: np.ndarray) -> float:
     if name == "f1":
         return float(metrics.f1_score(truth >= 0.5, predicted >= 0.5, zero_division=0))
     if name == "kappa":
-        whole = np.rint(truth).astype(int), np.rint(predicted).astype(int)
-        return float(np.nan_to_num(metrics.cohen_kappa_score(*whole, weights="quadratic")))
+        rounded = np.rint(truth).astype(int), np.rint(predicted).astype(int)
+        return float(np.nan_to_num(metrics.cohen_kappa_score(*rounded, weights="quadratic")))
     if name in ("spearman", "pearson"):
         if name == "spearman":
             truth, predicted = _ranks(truth), _ranks(predicted)

@@ -33,7 +33,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Model:
+class BaselineModel:
     name: str
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -46,22 +46,26 @@ class Model:
             return _FIT[self.name](problem, features, truth, self.settings)
 
 
-def usual(problem: Problem, features: Features) -> list[Model]:
+def usual(problem: Problem, features: Features) -> list[BaselineModel]:
     """The models that are always tried, quickest first; large problems skip the slow ones."""
     rows, columns = len(features), features.dense.shape[1] + features.sparse.shape[1]
     cost = rows * problem.width
-    models = [Model("prior"), Model("linear", {"strength": 1.0})] if columns else [Model("prior")]
+    models = (
+        [BaselineModel("prior"), BaselineModel("linear", {"strength": 1.0})] if columns else [BaselineModel("prior")]
+    )
     if problem.kind == "classes" and rows * columns * problem.width > 3e9:
-        models = [Model("prior")]
+        models = [BaselineModel("prior")]
     if features.dense.shape[1]:
-        models += [Model("neighbours", {"count": 10})] if rows <= 50_000 else []
-        models += [Model("forest", {"leaf": 1 if rows < 5000 else 3, "share": 0.3})] if cost <= 2_000_000 else []
+        models += [BaselineModel("neighbours", {"count": 10})] if rows <= 50_000 else []
+        models += (
+            [BaselineModel("forest", {"leaf": 1 if rows < 5000 else 3, "share": 0.3})] if cost <= 2_000_000 else []
+        )
         trees = problem.width * features.dense.shape[1]  # pictures have many columns, which help little here
-        models += [Model("boosting", {"rate": 0.1, "leaves": 15, "rounds": 100})] if trees <= 1000 else []
+        models += [BaselineModel("boosting", {"rate": 0.1, "leaves": 15, "rounds": 100})] if trees <= 1000 else []
     return models
 
 
-def drawn(problem: Problem, features: Features, random: np.random.Generator) -> Model:
+def drawn(problem: Problem, features: Features, random: np.random.Generator) -> BaselineModel:
     """A model with randomly drawn settings."""
     names = [model.name for model in usual(problem, features) if model.name != "prior"] or ["prior"]
     name = names[random.integers(len(names))]
@@ -76,7 +80,7 @@ def drawn(problem: Problem, features: Features, random: np.random.Generator) -> 
             "rounds": int(random.integers(50, 400)),
         },
     }
-    return Model(name, settings[name])
+    return BaselineModel(name, settings[name])
 
 
 def _prior(problem: Problem, truth: np.ndarray) -> Predict:
@@ -183,9 +187,9 @@ def _of_classifiers(
             return _prior(problem, truth)
         model = make().fit(inputs, truth)
 
-        def predict(asked: Features) -> np.ndarray:
-            spread = np.zeros((len(asked), problem.width))
-            spread[:, model.classes_] = model.predict_proba(view(asked))
+        def predict(rows: Features) -> np.ndarray:
+            spread = np.zeros((len(rows), problem.width))
+            spread[:, model.classes_] = model.predict_proba(view(rows))
             return spread
 
         return predict

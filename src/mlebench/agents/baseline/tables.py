@@ -27,7 +27,7 @@ LARGEST_WHOLE = 600 << 20  # bytes of a file that has to be read whole
 
 
 @dataclass
-class Table:
+class DataTable:
     name: str
     frame: pd.DataFrame
 
@@ -49,17 +49,17 @@ def read_sample(content: bytes) -> pd.DataFrame:
     return frame
 
 
-def find(data: Path, sample: str) -> list[Table]:
+def find(data: Path, sample: str) -> list[DataTable]:
     """All tables but the sample submission, whose name may have an archive's suffix. Unreadable files are skipped."""
-    found: list[Table] = []
+    tables: list[DataTable] = []
     for path in _files(data, DEEPEST):
         if path in (data / sample, data / f"{sample}.zip", data / f"{sample}.7z"):
             continue
         try:
-            found += [table for table in _read(path, str(path.relative_to(data))) if len(table.frame)]
+            tables += [table for table in _read(path, str(path.relative_to(data))) if len(table.frame)]
         except (OSError, ValueError, zipfile.BadZipFile, EOFError, MemoryError) as error:
             print(f"skipped {path.name}: {error}", flush=True)
-    return _joined(_unique(found))
+    return _joined(_unique(tables))
 
 
 def _files(folder: Path, depth: int) -> Iterator[Path]:
@@ -73,7 +73,7 @@ def _files(folder: Path, depth: int) -> Iterator[Path]:
             yield from _files(entry, depth - 1)
 
 
-def _read(path: Path, name: str) -> Iterator[Table]:
+def _read(path: Path, name: str) -> Iterator[DataTable]:
     suffix = path.suffix.lower()
     if suffix == ".zip":
         with zipfile.ZipFile(path) as archive:
@@ -95,13 +95,13 @@ def _read(path: Path, name: str) -> Iterator[Table]:
             yield from _parse(stream, name, path.stat().st_size)
 
 
-def _parse(stream: IO[bytes], name: str, size: int) -> Iterator[Table]:
+def _parse(stream: IO[bytes], name: str, size: int) -> Iterator[DataTable]:
     suffix = Path(name).suffix.lower()
     cells = MOST_TEST_CELLS if says(name, "test") else MOST_CELLS
     if suffix in (".csv", ".tsv"):
-        yield Table(name, _texts(stream, "\t" if suffix == ".tsv" else ",", cells))
+        yield DataTable(name, _texts(stream, "\t" if suffix == ".tsv" else ",", cells))
     elif suffix in (".jsonl", ".ndjson"):
-        yield Table(name, _lines(stream, cells))
+        yield DataTable(name, _lines(stream, cells))
     elif size > LARGEST_WHOLE:
         raise ValueError(f"{size >> 20} MB are too many to read whole")
     elif suffix == ".npy":
@@ -135,17 +135,17 @@ def _lines(stream: IO[bytes], cells: int) -> pd.DataFrame:
     return _frame(records)
 
 
-def _json(stream: IO[bytes], name: str) -> Iterator[Table]:
+def _json(stream: IO[bytes], name: str) -> Iterator[DataTable]:
     """A list of objects is a table; so is each such list in an object. Lines of objects are called .json too."""
     text = stream.read()
     try:
         content = json.loads(text)
     except ValueError:
-        yield Table(name, _lines(io.BytesIO(text), MOST_CELLS))
+        yield DataTable(name, _lines(io.BytesIO(text), MOST_CELLS))
         return
     for key, records in content.items() if isinstance(content, dict) else [("", content)]:
         if isinstance(records, list) and records and all(isinstance(record, dict) for record in records[:100]):
-            yield Table(f"{name}/{key}" if key else name, _frame(records))
+            yield DataTable(f"{name}/{key}" if key else name, _frame(records))
 
 
 def _frame(records: list[dict[str, Any]]) -> pd.DataFrame:
@@ -161,23 +161,23 @@ def _cell(value: Any) -> Any:
     return value if isinstance(value, str) else " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _array(stream: IO[bytes], name: str) -> Iterator[Table]:
+def _array(stream: IO[bytes], name: str) -> Iterator[DataTable]:
     """A matrix is a table with a row for each row; a vector is a table of one column."""
     array = np.load(stream, allow_pickle=False)
     if array.ndim in (1, 2):
         array = array.reshape(len(array), -1)[: MOST_TEST_CELLS // max(1, array[0].size)]
-        yield Table(name, pd.DataFrame(array, columns=[f"{Path(name).stem}:{i}" for i in range(array.shape[1])]))
+        yield DataTable(name, pd.DataFrame(array, columns=[f"{Path(name).stem}:{i}" for i in range(array.shape[1])]))
 
 
-def _unique(tables: list[Table]) -> list[Table]:
+def _unique(tables: list[DataTable]) -> list[DataTable]:
     """Drop duplicates: the same table as a file and in an archive."""
-    kept: dict[tuple[Any, ...], Table] = {}
+    unique: dict[tuple[Any, ...], DataTable] = {}
     for table in tables:
-        kept.setdefault((Path(table.name).name, *table.frame.columns, len(table.frame)), table)
-    return [*kept.values()]
+        unique.setdefault((Path(table.name).name, *table.frame.columns, len(table.frame)), table)
+    return [*unique.values()]
 
 
-def _joined(tables: list[Table]) -> list[Table]:
+def _joined(tables: list[DataTable]) -> list[DataTable]:
     """Join tables of one file that refer to each other: `image_id` is the `id` of `images`."""
     by_name = {table.name: table for table in tables}
     for table in tables:
@@ -191,5 +191,5 @@ def _joined(tables: list[Table]) -> list[Table]:
             if own in other.frame and other.frame[own].is_unique and other.frame[own].isin(table.frame[key]).any():
                 right = other.frame.rename(columns={own: key})
                 right = right[[c for c in right if c == key or c not in table.frame]]
-                by_name[table.name] = Table(table.name, table.frame.merge(right, on=key, how="left").fillna(""))
+                by_name[table.name] = DataTable(table.name, table.frame.merge(right, on=key, how="left").fillna(""))
     return [*by_name.values()]

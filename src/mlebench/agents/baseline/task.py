@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 from files import File, Files, of_best_kind
 from metric import Metric
-from tables import Table
+from tables import DataTable
 
 ENOUGH = 0.95  # the share of ids that must be found
 LOOKED_AT = 2000  # values compared to find out what a column is
 
 
 @dataclass
-class Task:
+class PredictionTask:
     sample: pd.DataFrame
     id: str
     targets: list[str]
@@ -43,14 +43,14 @@ class Task:
     @cached_property
     def groups(self) -> list[str]:
         """Columns that group rows and share no values between training and test: patients, trips, recordings."""
-        found = []
+        names = []
         for name in self.train:
             if re.search(r"(id|uid|name|group)$", name, re.I) and isinstance(self.train[name].iloc[0], str):
                 values = self.train[name]
                 repeats = 1 < values.nunique() < 0.9 * len(values)
                 is_new = name not in self.test or self.test[name].isin(values).mean() < 0.05
-                found += [name] if repeats and is_new else []
-        return [name for name in found if name in self.test or name.casefold() == self.id.casefold()]
+                names += [name] if repeats and is_new else []
+        return [name for name in names if name in self.test or name.casefold() == self.id.casefold()]
 
     @cached_property
     def belongs_to(self) -> np.ndarray:
@@ -73,7 +73,9 @@ class UnclearError(Exception):
     """The task is unclear, or not one that this agent's models can answer."""
 
 
-def understand(sample: pd.DataFrame, tables: list[Table], files: Files, description: str, metric: Metric) -> Task:
+def understand(
+    sample: pd.DataFrame, tables: list[DataTable], files: Files, description: str, metric: Metric
+) -> PredictionTask:
     if metric.wants == "other":
         raise UnclearError(f"nothing to predict under {metric.name}")
     id, targets = ids_and_targets(sample, tables)
@@ -85,7 +87,7 @@ def understand(sample: pd.DataFrame, tables: list[Table], files: Files, descript
         raise UnclearError(f"no table and no folder has values for {targets[:5]}")
     test, group = test_rows(sample, id, targets, pd.Index(ids), [t for t in tables if t.name not in known.names])
     train, truth, test = labels.aligned(known, test, targets)
-    task = Task(sample, id, targets, metric, train, truth, test, group, rows)
+    task = PredictionTask(sample, id, targets, metric, train, truth, test, group, rows)
     if known.files:
         test_files = files.of(list(pd.Index(ids)[group]), is_test=True)
         task.train_files, task.test_files = of_best_kind([[file] for file in known.files], test_files)
@@ -98,25 +100,27 @@ def understand(sample: pd.DataFrame, tables: list[Table], files: Files, descript
     return task
 
 
-def ids_and_targets(sample: pd.DataFrame, tables: list[Table]) -> tuple[str, list[str]]:
+def ids_and_targets(sample: pd.DataFrame, tables: list[DataTable]) -> tuple[str, list[str]]:
     """Columns whose values a test table has under the same name are given; the others must be filled."""
-    given = [name for name in sample if not name or name.startswith("Unnamed") or _is_given(sample[name], tables)]
-    ids = [name for name in given if name]
+    given_columns = [
+        name for name in sample if not name or name.startswith("Unnamed") or _is_given(sample[name], tables)
+    ]
+    ids = [name for name in given_columns if name]
     if not ids:
-        unique = [name for name in sample if sample[name].is_unique and name not in given]
-        ids = [unique[0] if unique else next(name for name in sample if name not in given)]
+        unique = [name for name in sample if sample[name].is_unique and name not in given_columns]
+        ids = [unique[0] if unique else next(name for name in sample if name not in given_columns)]
     id = max(ids, key=lambda name: sample[name].nunique())
-    return id, [name for name in sample if name not in (*given, id)]
+    return id, [name for name in sample if name not in (*given_columns, id)]
 
 
-def _is_given(column: pd.Series, tables: list[Table]) -> bool:
-    some = column.iloc[:LOOKED_AT]
-    if some.nunique() == 1 and len(column) > 1:
+def _is_given(column: pd.Series, tables: list[DataTable]) -> bool:
+    sample = column.iloc[:LOOKED_AT]
+    if sample.nunique() == 1 and len(column) > 1:
         return False
     for table in tables:
         if table.is_test:
             for name in _named(table.frame, str(column.name)):
-                if some.isin(table.frame[name].astype(str)).mean() >= ENOUGH:
+                if sample.isin(table.frame[name].astype(str)).mean() >= ENOUGH:
                     return True
     return False
 
@@ -126,7 +130,7 @@ def _named(frame: pd.DataFrame, name: str) -> list[str]:
 
 
 def test_rows(
-    sample: pd.DataFrame, id: str, targets: list[str], ids: pd.Index, tables: list[Table]
+    sample: pd.DataFrame, id: str, targets: list[str], ids: pd.Index, tables: list[DataTable]
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """The rows to predict, and for each the number of its id."""
     for table in sorted(tables, key=lambda table: not table.is_test):
@@ -174,24 +178,27 @@ def _with_positions(frame: pd.DataFrame, base: str, id: str, ids: pd.Index) -> t
     return pd.Series(ids), labels.with_letters(rows)
 
 
-def _find_files(task: Task, files: Files) -> None:
+def _find_files(task: PredictionTask, files: Files) -> None:
     """Match files by the columns whose values name files most often."""
-    found = []
+    columns = []
     for frame, is_test in ((task.train, False), (task.test, True)):
         shares = {name: files.share(map(str, frame[name]), is_test) for name in frame if _may_name_files(frame[name])}
         best = max(shares, key=lambda name: (round(shares[name], 1), frame[name].nunique()), default=None)
         if best is None or shares[best] < 0.5:
             return
-        found.append(files.of([*map(str, frame[best])], is_test))
-    task.train_files, task.test_files = of_best_kind(found[0], found[1])
+        columns.append(files.of([*map(str, frame[best])], is_test))
+    task.train_files, task.test_files = of_best_kind(columns[0], columns[1])
 
 
 def _may_name_files(column: pd.Series) -> bool:
-    some = column.iloc[:LOOKED_AT]
-    return all(isinstance(value, str) and len(value) < 200 for value in some) and some.nunique() > 0.02 * len(some) + 1
+    sample = column.iloc[:LOOKED_AT]
+    return (
+        all(isinstance(value, str) and len(value) < 200 for value in sample)
+        and sample.nunique() > 0.02 * len(sample) + 1
+    )
 
 
-def _use_ids(task: Task) -> None:
+def _use_ids(task: PredictionTask) -> None:
     """If nothing else is known, use the parts of the ids, provided that all ids have the same parts."""
     names = [next((c for c in side if c.casefold() == task.id.casefold()), None) for side in (task.train, task.test)]
     if None in names:

@@ -14,7 +14,7 @@ from typing import Any
 
 from actions import SHOWN, ActionError, Actions, parse, prompt
 from journal import Journal, shortened
-from model import BudgetOverError, Model, ModelGoneError, TimeOverError
+from model import BudgetOverError, ChatModel, ModelGoneError, TimeOverError
 
 STARTED = time.monotonic()
 MOST_WITHOUT_ACTION = 5  # answers in a row without an action
@@ -30,8 +30,8 @@ def main() -> None:
         sys.exit("There is no model: run this agent with `--network model --model NAME`.")
     journal = Journal(logs)
     journal.note("start", agent="mlab", model=options.model)
-    model = Model(options.model, options.patience_seconds, seconds_left)
-    agent = Agent(journal, model, work, options)
+    model = ChatModel(options.model, options.patience_seconds, seconds_left)
+    agent = ResearchAgent(journal, model, work, options)
     failed = False
     try:
         reason = agent.work()
@@ -62,8 +62,8 @@ def seconds_left() -> float:
     return limit - min(RESERVE, limit / 5) - (time.monotonic() - STARTED)
 
 
-class Agent:
-    def __init__(self, journal: Journal, model: Model, work: Path, options: argparse.Namespace):
+class ResearchAgent:
+    def __init__(self, journal: Journal, model: ChatModel, work: Path, options: argparse.Namespace):
         self._journal = journal
         self._model = model
         self._options = options
@@ -138,8 +138,8 @@ class Agent:
 
     def _observe(self, step: int, observation: str) -> None:
         print(shortened(observation, 2000), flush=True)
-        left = f"Step {step} of {self._options.steps} is done; {_duration(seconds_left())} are left."
-        self._journal.say("user", f"{observation}\n\n{left}")
+        progress = f"Step {step} of {self._options.steps} is done; {_duration(seconds_left())} are left."
+        self._journal.say("user", f"{observation}\n\n{progress}")
 
     def _ask_apart(self, question: str) -> str:
         """A question outside the conversation."""

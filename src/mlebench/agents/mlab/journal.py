@@ -39,7 +39,7 @@ class Journal:
         _append(self._history, {"best": best})
 
     def note(self, kind: str, step: int | None = None, **facts: Any) -> None:
-        """Add a line to the trajectory; docs/trajectories.md describes the kinds."""
+        """Add a line to the trajectory; docs/reference/trajectories.md describes the kinds."""
         _append(self._trajectory, {"kind": kind, "time": time.time(), "step": step, **facts})
 
     def recent(self, most: int) -> list[Message]:
@@ -70,13 +70,13 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     """The objects of a file, without a last line that was cut off."""
     if not path.exists():
         return []
-    found = []
+    objects = []
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            found.append(json.loads(line))
+            objects.append(json.loads(line))
         except ValueError:
             continue
-    return found
+    return objects
 
 
 def _append(path: Path, line: dict[str, Any]) -> None:

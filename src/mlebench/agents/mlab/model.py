@@ -33,7 +33,7 @@ class Reply:
     facts: dict[str, Any]  # tokens and time, in the trajectory's form
 
 
-class Model:
+class ChatModel:
     def __init__(self, name: str, patience: float, seconds_left: Callable[[], float]):
         self.name = name
         self._patience = patience

@@ -18,6 +18,7 @@ from bench import (
     require_model,
     task_texts,
 )
+from events import EventTranslator
 from openhands.sdk import LLM, Agent, Conversation, Tool
 from openhands.sdk.context.condenser import default_condenser
 from openhands.sdk.conversation.exceptions import ConversationRunError
@@ -26,7 +27,6 @@ from openhands.tools.file_editor import FileEditorTool
 from openhands.tools.task_tracker import TaskTrackerTool
 from openhands.tools.terminal import TerminalTool
 from pydantic import SecretStr
-from story import Story
 
 ENV = os.environ
 PROMPTS = Path(__file__).parent / "prompts"
@@ -84,7 +84,7 @@ def finish(trajectory: Trajectory, reason: str, code: int) -> None:
 class Session:
     def __init__(self, llm: LLM, options: argparse.Namespace, trajectory: Trajectory):
         self._trajectory = trajectory
-        self._story = Story(trajectory)
+        self._story = EventTranslator(trajectory)
         self._steps = options.steps
         self._llms = [llm, llm.model_copy(update={"usage_id": "condenser"})]
         self._counted = [0, 0]
@@ -134,22 +134,25 @@ class Session:
         return None
 
     def _heard(self, event: Any) -> None:
-        told = event.model_dump(mode="json")
-        self._story.enter(told)
+        fields = event.model_dump(mode="json")
+        self._story.enter(fields)
         self._count_calls()
-        self._story.event(told)
+        self._story.event(fields)
         written = SUBMISSION.stat().st_mtime if SUBMISSION.is_file() else None
         if written is not None and written != self._submitted:
             self._submitted = written
             self._trajectory.tell_step("submission", path=str(SUBMISSION))
 
     def _count_calls(self) -> None:
-        for place, llm in enumerate(self._llms):
+        for index, llm in enumerate(self._llms):
             metrics = llm.metrics
-            for usage in metrics.token_usages[self._counted[place] :]:
-                took = next((one for one in metrics.response_latencies if one.response_id == usage.response_id), None)
+            for usage in metrics.token_usages[self._counted[index] :]:
+                took = next(
+                    (latency for latency in metrics.response_latencies if latency.response_id == usage.response_id),
+                    None,
+                )
                 self._story.call(usage.model_dump(mode="json"), took and round(took.latency, 3), None)
-            self._counted[place] = len(metrics.token_usages)
+            self._counted[index] = len(metrics.token_usages)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ SIZES, YAW = slice(3, 6), 6
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     predicted, true = align(submission, answers, id="Id", target=COLUMN, values="words")
-    truth, found = _objects(true), _objects(predicted)
-    _check_boxes(truth, found)
+    truth, found = objects_of(true), objects_of(predicted)
+    require_valid_boxes(_boxes_that_count(truth, found))
     return yaw_box_mean_average_precision(truth, found, ious=IOUS)
 
 
@@ -26,7 +26,7 @@ def stand_in(public: Path) -> pd.DataFrame:
     return read_frame(public / "sample_submission.csv").assign(**{COLUMN: boxes})
 
 
-def _objects(cells: np.ndarray) -> Objects:
+def objects_of(cells: np.ndarray) -> Objects:
     rows, (*numbers, names) = split_records(COLUMN, cells, 9, sep=" ")
     confidence, *box = (words_as_numbers(COLUMN, words) for words in numbers)
     boxes = np.column_stack(box)
@@ -35,11 +35,14 @@ def _objects(cells: np.ndarray) -> Objects:
     return Objects(rows, np.array(names, dtype=object), boxes, confidence)
 
 
-def _check_boxes(truth: Objects, found: Objects) -> None:
-    """Boxes must be valid. Quirk of v1: boxes of classes that a sample does not have are not checked."""
+def _boxes_that_count(truth: Objects, found: Objects) -> np.ndarray:
+    """Quirk of v1: boxes of classes that a sample does not have are not checked."""
     true = set(zip(truth.images.tolist(), truth.labels, strict=True))
     counted = [pair in true for pair in zip(found.images.tolist(), found.labels, strict=True)]
-    boxes = found.boxes[np.array(counted, dtype=bool)]
+    return found.boxes[np.array(counted, dtype=bool)]
+
+
+def require_valid_boxes(boxes: np.ndarray) -> None:
     if np.isnan(boxes).any() or (boxes[:, SIZES] <= 0).any():
         raise InvalidSubmissionError(
             f"Column `{COLUMN}` holds a box with `nan` in it or with a size that is not positive."

@@ -14,8 +14,18 @@ MAP = "map_raster_palo_alto.png"
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
-    logs = split_rows([log["token"] for log in _records(raw, "log")], test_size=0.2, seed=0)
-    samples = _split_drives(raw, public, logs)
+    logs = split_logs(raw)
+    # Quirk of v1: train's map lists the logs of test, as test's does.
+    prepare_drives(logs, (logs[1], logs[1]), raw, public, private)
+
+
+def split_logs(raw: Raw) -> Tokens:
+    return split_rows([log["token"] for log in _records(raw, "log")], test_size=0.2, seed=0)
+
+
+def prepare_drives(logs: Tokens, on_maps: Tokens, raw: Raw, public: Output, private: Output) -> None:
+    """Prepare the drives of these logs; the map of each side lists those `on_maps`."""
+    samples = _split_drives(raw, public, logs, on_maps)
     _split_sensor_data(raw, public, samples)
     _split_annotations(raw, public, samples[0])
     for side in ("train", "test"):
@@ -30,13 +40,12 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     private.write("test.csv", _with_confidence(test))
 
 
-def _split_drives(raw: Raw, public: Output, logs: Tokens) -> Tokens:
+def _split_drives(raw: Raw, public: Output, logs: Tokens, on_maps: Tokens) -> Tokens:
     """Logs, scenes and samples; the tokens of samples on each side."""
     _write(public, "log", *_divided(_records(raw, "log"), "token", logs))
     _write(public, "scene", *_divided(_records(raw, "scene"), "log_token", logs))
-    # The one map. Quirk of v1: train's has the logs of test as well.
-    maps = [place | {"log_tokens": logs[1]} for place in _records(raw, "map")]
-    _write(public, "map", maps, maps)
+    maps = _records(raw, "map")  # the one map
+    _write(public, "map", *([record | {"log_tokens": tokens} for record in maps] for tokens in on_maps))
     train, test = _divided(_records(raw, "sample"), "scene_token", logs)  # a scene has the token of its log
     _write(public, "sample", train, test)
     return {sample["token"] for sample in train}, {sample["token"] for sample in test}

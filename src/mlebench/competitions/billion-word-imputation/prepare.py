@@ -3,7 +3,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlebench.kit import Output, Pieces, Raw, Table, accepts_paths
+from mlebench.kit import ByteChunks, Output, Raw, Table, accepts_paths
 
 SHARE = 0.01  # of the sentences are for testing
 TRAIN, TEST = "train_v2.txt", "test_v2.txt"
@@ -24,7 +24,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     answers = Table.from_columns({"id": np.arange(len(test.whole)), "sentence": test.whole})
     sample = answers.assign(sentence=test.shown)
 
-    rest = Pieces(lambda: _without(text.line_blocks(TRAIN), test.cuts))
+    rest = ByteChunks(lambda: _without(text.line_blocks(TRAIN), test.cuts))
     public.pack(f"{TRAIN}.zip", {TRAIN: rest}, deflate=True)
     public.pack(f"{TEST}.zip", {TEST: sample}, deflate=True, quoting="nonnumeric")
     private.write("sample_submission.csv", sample, quoting="nonnumeric")

@@ -2,8 +2,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from mlebench.kit import Output, Pieces, Raw, RawFile, accepts_paths, split_rows
+from mlebench.kit import ByteChunks, Output, Raw, RawFile, accepts_paths, split_rows
 
+TEST_SHARE = 0.2
 # How the 256 grey values are printed: as shares of white.
 SHARES = [repr(value / 255) for value in range(256)]
 
@@ -11,15 +12,23 @@ SHARES = [repr(value / 255) for value in range(256)]
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     dirty, clean = raw.archive("train.zip"), raw.archive("train_cleaned.zip")
-    _, test = split_rows([file.path.name for file in dirty.files("train/*.png")], test_size=0.2, seed=0)
+    _, test = split_rows(page_names(dirty), test_size=TEST_SHARE, seed=0)
+    prepare_pages(test, dirty, clean, public, private)
+
+
+def page_names(dirty: Raw) -> list[str]:
+    return [file.path.name for file in dirty.files("train/*.png")]
+
+
+def prepare_pages(test: Sequence[str], dirty: Raw, clean: Raw, public: Output, private: Output) -> None:
     moved = {f"train/{page}": f"test/{page}" for page in test}
     hidden = {f"train_cleaned/{page}" for page in test}
 
     public.place_each((file, moved.get(file.name, file.name)) for file in dirty.files("**"))
     public.place_each((file, file.name) for file in clean.files("**") if file.name not in hidden)
     pages = [file for file in clean.files("train_cleaned/*.png") if file.name in hidden]
-    public.write_pieces("sampleSubmission.csv", Pieces(lambda: _pixel_rows(pages, ["1"] * 256)))
-    private.write_pieces("answers.csv", Pieces(lambda: _pixel_rows(pages, SHARES)))
+    public.write_pieces("sampleSubmission.csv", ByteChunks(lambda: _pixel_rows(pages, ["1"] * 256)))
+    private.write_pieces("answers.csv", ByteChunks(lambda: _pixel_rows(pages, SHARES)))
 
 
 def _pixel_rows(pages: Sequence[RawFile], printed: Sequence[str]) -> Iterator[bytes]:

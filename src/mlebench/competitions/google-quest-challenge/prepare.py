@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw, accepts_paths, split_rows, unique
+from mlebench.kit import Output, Raw, Table, accepts_paths, split_rows, unique
 
 QUESTION = (
     "asker_intent_understanding body_critical conversational expect_short_answer fact_seeking "
@@ -20,6 +20,11 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     table = raw.table("train.csv")
     train, test = split_rows(np.arange(len(table)), test_size=0.1, seed=0)
     _let_vary(table["question_type_spelling"], train, test)
+    write_parts(table, train, test, public, private)
+
+
+def write_parts(table: Table, train: np.ndarray, test: np.ndarray, public: Output, private: Output) -> None:
+    """Write the rows with these numbers."""
     answers = table.take(test).select("qa_id", *TARGETS)
 
     public.write("train.csv", table.take(train))

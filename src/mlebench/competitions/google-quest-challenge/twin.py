@@ -58,10 +58,12 @@ def _pairs(rng: np.random.RandomState, count: int) -> tuple[dict[str, list], dic
     for number, name in enumerate(TARGETS):
         length = body_length[questions] if name.startswith("question") else answer_length
         high = kind == number % len(OPENINGS) if "_type_" in name else length > 30
-        level = np.where(high, rng.randint(2, len(LEVELS), count), rng.randint(0, 3, count))
+        above, below = rng.randint(2, len(LEVELS), count), rng.randint(0, 3, count)
+        if name.startswith("question"):  # a question is rated alike whatever the answer
+            above, below = above[questions], below[questions]
+        level = np.where(high, above, below)
         if name == "question_type_spelling":  # as rare as in the original
-            level = np.zeros(count, dtype=int)
-            level[rng.permutation(count)[: max(2, count // 150)]] = 1
+            level = np.isin(questions, rng.permutation(questions)[: max(2, count // 150)]).astype(int)
         ratings[name] = np.array(LEVELS)[level].tolist()
     return texts, ratings
 

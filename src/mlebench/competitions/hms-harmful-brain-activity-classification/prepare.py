@@ -1,13 +1,18 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw, accepts_paths, split_groups, unique
+from mlebench.kit import Output, Raw, Table, accepts_paths, split_groups, unique
 
 VOTES = ("seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote")
+TEST_SHARE = 0.1
 
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
-    train, test = split_groups(raw.table("train.csv"), "spectrogram_id", test_size=0.1, seed=0)
+    train, test = split_groups(raw.table("train.csv"), "spectrogram_id", test_size=TEST_SHARE, seed=0)
+    prepare_sides(train, test, raw, public, private)
+
+
+def prepare_sides(train: Table, test: Table, raw: Raw, public: Output, private: Output) -> None:
     votes = np.column_stack([test[name] for name in VOTES])
     shares = votes / votes.sum(axis=1, keepdims=True)
     gold = test.select("eeg_id").assign(dict(zip(VOTES, shares.T, strict=True)))

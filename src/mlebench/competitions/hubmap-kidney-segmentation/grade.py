@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mlebench.kit import InvalidSubmissionError, Runs, align, parse_runs, read_frame
+from mlebench.kit import InvalidSubmissionError, RunLengths, align, parse_runs, read_frame
 from mlebench.metrics import dice_of_runs
 
 
@@ -29,7 +29,7 @@ def stand_in(public: Path) -> pd.DataFrame:
     return sizes.loc[ids].rename_axis("id").reset_index().assign(encoding="1 1")
 
 
-def _predicted(id: str, encoding: Any, pixels: int) -> Runs:
+def _predicted(id: str, encoding: Any, pixels: int) -> RunLengths:
     if pd.isna(encoding):
         encoding = ""  # an empty cell is an empty mask
     if not isinstance(encoding, str):

@@ -1,4 +1,5 @@
 from collections import Counter
+from collections.abc import Callable
 from types import NoneType
 from typing import Any
 
@@ -16,16 +17,26 @@ Record = dict[str, Any]
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
+    answers = prepare_cameras(_share_with_test_counted_twice, raw, public, private)
+    guesses = np.random.RandomState(0).randint(0, CATEGORIES, len(answers))
+    public.write("sample_submission.csv", answers.assign(Category=guesses))
+
+
+def _share_with_test_counted_twice(tested: int, images: int) -> float:
+    return tested / (images + tested)  # Quirk of v1
+
+
+def prepare_cameras(share: Callable[[int, int], float], raw: Raw, public: Output, private: Output) -> Table:
+    """Write all but the sample submission; return the answers. `share` makes one of two numbers of images."""
     labelled, unlabelled = raw.json(TRAIN), raw.json(TEST)
     images, annotations = _completed(labelled["images"]), _completed(labelled["annotations"])
-    cameras = _test_cameras([image["location"] for image in images])
+    cameras = _test_cameras([image["location"] for image in images], share)
     train = [image for image in images if image["location"] not in cameras]
     test = [image for image in images if image["location"] in cameras]
     truth = _of_images(annotations, test)
     answers = Table.from_columns(
         {"Id": [row["image_id"] for row in truth], "Category": [row["category_id"] for row in truth]}
     )
-    guesses = np.random.RandomState(0).randint(0, CATEGORIES, len(truth))
 
     new_train = {"annotations": _of_images(annotations, train), "images": train}
     for name, new, old in ((TRAIN, new_train, labelled), (TEST, {"images": test}, unlabelled)):
@@ -33,22 +44,21 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     public.place(raw.file(DETECTIONS), DETECTIONS)
     for folder, side in (("train", train), ("test", test)):
         public.place_each((raw.file(f"train/{image['id']}.jpg"), f"{folder}/{image['id']}.jpg") for image in side)
-    public.write("sample_submission.csv", answers.assign(Category=guesses))
     private.write("answers.csv", answers)
+    return answers
 
 
-def _test_cameras(locations: list[Any]) -> set[Any]:
+def _test_cameras(locations: list[Any], share: Callable[[int, int], float]) -> set[Any]:
     """A random part of the cameras, adjusted until it has the wanted share of images: the last ones change sides."""
     sizes = Counter(locations)
     train, test = split_rows(list(sizes), test_size=TEST_SHARE, seed=0)
 
-    def share() -> float:
-        tested = sum(sizes[camera] for camera in test)
-        return tested / (len(locations) + tested)  # Quirk of v1: test images count twice below
+    def share_of_test() -> float:
+        return share(sum(sizes[camera] for camera in test), len(locations))
 
-    while share() < TEST_SHARE:
+    while share_of_test() < TEST_SHARE:
         test.append(train.pop())
-    while share() > TEST_SHARE:
+    while share_of_test() > TEST_SHARE:
         train.append(test.pop())
     return set(test)
 

@@ -4,6 +4,10 @@ from mlebench.kit import Output, Raw, Table, accepts_paths, split_rows
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_rows(raw.table("train.csv"), test_size=0.1, seed=0)
+    write_sides(train, test, raw, public, private)
+
+
+def write_sides(train: Table, test: Table, raw: Raw, public: Output, private: Output) -> None:
     images = raw.archive("train_images.zip")
 
     public.write("train.csv", train)

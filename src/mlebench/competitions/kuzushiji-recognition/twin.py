@@ -4,12 +4,16 @@ from mlebench.kit.twins import TwinFolder, image_bytes, zip_bytes
 
 CHARACTERS = "のにしてはをとがもるなりたれか一人々〻事候𠀋?"  # the frequent ones first; one is beyond 16 bits
 BOOKS = ("100241706_{:05d}_2", "200014740-{:05d}_1", "umgy{:03d}-008", "hnsd{:03d}-011", "brsk{:03d}-003")
+OPENING = 3  # lines
 CELL, ROWS, COLUMNS, MARGIN = 12, 8, 6, 6  # the largest size of a character and the edge of a page, in pixels
 PAPER, INK = np.array([222, 205, 170]), np.array([60, 50, 45])
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: each character is always the same blot of ink, with its own size, on light paper."""
+    """Signal: each character is always the same blot of ink, with its own size, on light paper.
+
+    Each book begins all its pages with the same lines.
+    """
     sizes = 5 + raw.rng.randint(0, CELL - 6, (len(CHARACTERS), 2))  # width and height
     inside = np.arange(CELL) < sizes[:, :, None]
     blots = (raw.rng.rand(len(CHARACTERS), CELL, CELL) < 0.6) & inside[:, 1, :, None] & inside[:, 0, None, :]
@@ -30,11 +34,13 @@ def _pages(
     first = 0 if name == "train" else 500_000
     ids = sorted(BOOKS[page % len(BOOKS)].format(first + page) for page in range(count))
     frequency = 1 / np.arange(1, len(CHARACTERS) + 1)
+    openings = raw.rng.randint(0, len(CHARACTERS), (len(BOOKS), OPENING, COLUMNS))
     members, labels = {}, []
     for id in ids:
         written = raw.rng.choice(len(CHARACTERS), (ROWS, COLUMNS), p=frequency / frequency.sum())
         written[raw.rng.rand(ROWS, COLUMNS) < raw.rng.uniform(0.2, 0.9)] = -1
         written[raw.rng.randint(ROWS), raw.rng.randint(COLUMNS)] = 0  # no page is blank
+        written[:OPENING] = openings[[id[:4] == book[:4] for book in BOOKS].index(True)]
         members[f"{id}.jpg"] = _page(raw.rng, drawings[written])
         labels.append(_labels(raw.rng, written, sizes))
     raw.write(f"{name}_images.zip", zip_bytes(members))

@@ -5,6 +5,7 @@ from mlebench.kit.twins import TwinFolder, npy_bytes, rounded
 PHONES = 39
 COEFFICIENTS = 39  # that describe a frame
 AROUND = 5  # frames before and after, which each row holds too
+UTTERANCE = 20  # frames
 FOLDER = "timit_11/timit_11"
 
 
@@ -21,8 +22,10 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _frames(rng: np.random.RandomState, means: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of a frame and those around it, and the phone of each. At the ends of the sound the last frame repeats."""
+    """Rows of a frame and those around it, and the phones. At the ends of an utterance its last frame repeats."""
     phones = np.repeat(rng.randint(0, PHONES, count), rng.randint(1, 13, count))[:count]
     frames = rounded(means[phones] + rng.normal(0, 1, (count, COEFFICIENTS)), 3).astype(np.float32)
-    around = np.clip(np.arange(count)[:, None] + np.arange(-AROUND, AROUND + 1), 0, count - 1)
+    first = np.arange(count)[:, None] // UTTERANCE * UTTERANCE
+    last = np.minimum(first + UTTERANCE, count) - 1
+    around = np.clip(np.arange(count)[:, None] + np.arange(-AROUND, AROUND + 1), first, last)
     return frames[around].reshape(count, -1), phones

@@ -11,7 +11,10 @@ PIECES = ['"quoted', 'said "no"', "a\ttab", "one , two", " "]
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: every praising or damning word moves the sentiment of a phrase by one or two steps from the middle."""
+    """Signal: every praising or damning word moves the sentiment of a phrase by one or two steps from the middle.
+
+    So does the temper of its sentence, for all of its phrases.
+    """
     count = raw.count(2000, least=200)
     train = _phrases(raw.rng, count, first=1)
     raw.write_zipped_csv("train.tsv", train, sep="\t")
@@ -32,10 +35,12 @@ def _phrases(rng: np.random.RandomState, count: int, first: int) -> dict[str, li
     ends = np.cumsum(lengths)
     chosen = rng.choice(len(words), ends[-1], p=share)
     noise = rng.choice([-1, 0, 1], count, p=[0.05, 0.9, 0.05])
-    mood = np.add.reduceat(points[chosen], ends - lengths) + noise
+    sentence = np.cumsum(rng.rand(count) < 0.1)
+    temper = rng.choice([-2, 0, 2], count)[sentence]
+    mood = np.add.reduceat(points[chosen], ends - lengths) + noise + temper
     return {
         "PhraseId": list(range(first, first + count)),
-        "SentenceId": (first + np.cumsum(rng.rand(count) < 0.1)).tolist(),
+        "SentenceId": (first + sentence).tolist(),
         "Phrase": joined(words[chosen], lengths),
         "Sentiment": np.clip(mood + 2, 0, 4).tolist(),
     }

@@ -1,11 +1,19 @@
-from mlebench.kit import Output, Raw, accepts_paths, renumber, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, renumber, split_rows
 
 TARGETS = {"formation_energy_ev_natom": 0.1779, "bandgap_energy_ev": 1.8892}  # and what the sample predicts for all
 
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
-    train, test = split_rows(raw.archive("train.csv.zip").table("train.csv"), test_size=0.1, seed=0)
+    write_parts(*split_rows(materials_of(raw), test_size=0.1, seed=0), raw, public, private)
+
+
+def materials_of(raw: Raw) -> Table:
+    return raw.archive("train.csv.zip").table("train.csv")
+
+
+def write_parts(train: Table, test: Table, raw: Raw, public: Output, private: Output) -> None:
+    """Write both parts, each numbered from 1."""
     # One folder of the real data holds a second file; the last one, sorted by name, is taken.
     geometry = {int(file.path.parent.name): file for file in raw.archive("train.zip").files("train/*/*.xyz")}
     for name, part in (("train", train), ("test", test)):

@@ -33,11 +33,24 @@ def _photos(raw: TwinFolder, folder: str, count: int) -> dict[str, np.ndarray]:
     ids = np.array(sorted(random_hex(raw.rng, count, digits=32)), dtype=object)
     popularity = np.clip(raw.rng.gamma(4, 9, count), 1, 100).astype(int)
     popularity[raw.rng.rand(count) < 0.03] = 100
-    brightness = popularity + raw.rng.normal(0, 15, count)
-    for id, light in zip(ids, brightness, strict=True):
-        height, width = SHAPES[raw.rng.randint(len(SHAPES))]
-        pixels = np.full((height, width, 3), raw.rng.randint(40, 200, 3))
-        pixels[6:-6, 6:-6] = 60 + 1.5 * light + raw.rng.randint(-20, 21, 3)
-        raw.write(f"{folder}/{id}.jpg", image_bytes(np.clip(pixels, 0, 255), "JPEG"))
+    animal = np.arange(count)
+    for copy in np.flatnonzero(raw.rng.rand(count) < 0.5)[1:].tolist():  # an animal again, with nearly its popularity
+        animal[copy] = animal[raw.rng.randint(copy)]
+        popularity[copy] = np.clip(popularity[animal[copy]] + raw.rng.randint(-3, 4), 1, 100)
+    brightness = popularity[animal] + raw.rng.normal(0, 15, count)[animal]
+    photos: dict[int, bytes] = {}
+    for id, which, light in zip(ids, animal.tolist(), brightness, strict=True):
+        if which not in photos:
+            photos[which] = _photo(raw.rng, light)
+        raw.write(f"{folder}/{id}.jpg", photos[which])
     flags = {name: (raw.rng.rand(count) < share).astype(int) for name, share in PROPERTIES.items()}
     return {"Id": ids, **flags, "Pawpularity": popularity}
+
+
+def _photo(rng: np.random.RandomState, light: float) -> bytes:
+    """Something bright before a background of patches, which is different in every photo."""
+    height, width = SHAPES[rng.randint(len(SHAPES))]
+    rows, columns = np.ogrid[:height, :width]
+    pixels = rng.randint(40, 200, 3) + rng.randint(-40, 41, (8, 9, 3))[rows * 8 // height, columns * 9 // width]
+    pixels[6:-6, 6:-6] = 60 + 1.5 * light + rng.randint(-20, 21, 3)
+    return image_bytes(np.clip(pixels, 0, 255), "JPEG")

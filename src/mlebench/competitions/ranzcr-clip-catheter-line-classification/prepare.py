@@ -1,4 +1,6 @@
-from mlebench.kit import Output, Raw, accepts_paths, split_rows
+from collections.abc import Collection
+
+from mlebench.kit import Output, Raw, Table, accepts_paths, split_rows
 
 # Quirk of v1: the original asked for the first two as well.
 NOT_PREDICTED = ("CVC - Normal", "Swan Ganz Catheter Present", "PatientID")
@@ -7,7 +9,13 @@ NOT_PREDICTED = ("CVC - Normal", "Swan Ganz Catheter Present", "PatientID")
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     train, test = split_rows(raw.table("train.csv"), test_size=0.1, seed=0)
-    sample = test.drop(*NOT_PREDICTED)
+    prepare_sides(train, test, NOT_PREDICTED, raw, public, private)
+
+
+def prepare_sides(
+    train: Table, test: Table, not_predicted: Collection[str], raw: Raw, public: Output, private: Output
+) -> None:
+    sample = test.drop(*not_predicted)
     lines = raw.table("train_annotations.csv").where_in("StudyInstanceUID", train["StudyInstanceUID"])
 
     public.write("train.csv", train)

@@ -2,6 +2,7 @@ from typing import Any
 
 import numpy as np
 
+from mlebench.kit import split_whole_groups
 from mlebench.kit.twins import TwinFolder, dicom_bytes, image_bytes, records_of, tfrecord_bytes
 
 TFRECORD_FILES = 16
@@ -14,16 +15,22 @@ Columns = dict[str, list[Any]]
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: a melanoma is a dark mole that is larger than benign ones, and older people have more of them."""
+    """Signal: a melanoma is a dark mole that is larger than benign ones, and age and patient matter."""
     size, later_size = raw.count(12, least=6), raw.count(2, least=1)  # of a TFRecord file
     count, later_count = TFRECORD_FILES * size - 1, TFRECORD_FILES * later_size  # the last file may be smaller
     names = [f"ISIC_{number:07d}" for number in raw.rng.permutation(9 * (count + later_count))[: count + later_count]]
     order, ages = raw.rng.permutation(count), raw.rng.randint(2, 18, count) * 5
-    ill = raw.rng.rand(count) < 0.002 * ages
-    for file in (0, 6):  # the two that become the test set have both classes
-        ill[order[[file * size, file * size + 1]]] = True, False
-
     known = _patients(raw.rng, names[:count], ages)
+    numbers, patients = np.unique(known["patient_id"], return_inverse=True)
+    factors = np.where(raw.rng.rand(len(numbers)) < 0.25, 6, 0.1)  # some patients have many
+    ill = raw.rng.rand(count) < 0.004 * ages * factors[patients]
+    # The two files that become the test set have both classes, and so has a test set of whole patients.
+    some = order[[*range(size), *range(6 * size, 7 * size)]]
+    _, whole = split_whole_groups(np.arange(count), known["patient_id"], test_size=2 * size, seed=0)
+    for rows in (some, np.setdiff1d(whole, some)):
+        ill[rows[0]] |= not ill[rows].any()
+        ill[rows[-1]] = False
+
     columns = known | {
         "diagnosis": np.where(ill, "melanoma", raw.rng.choice(BENIGN, count)).tolist(),
         "benign_malignant": np.where(ill, "malignant", "benign").tolist(),

@@ -1,13 +1,18 @@
 import numpy as np
 
+from mlebench.kit import split_rows
 from mlebench.kit.twins import TwinFolder
 
 SPENDING = ("RoomService", "FoodCourt", "ShoppingMall", "Spa", "VRDeck")
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: passengers in cryosleep are mostly transported, those who spend much in the spa mostly are not."""
+    """Signal: passengers in cryosleep are mostly transported, those who spend much in the spa mostly are not.
+
+    Who travels with a test passenger of the reference's split shares the fate of that passenger.
+    """
     columns = _passengers(raw.rng, raw.count(400, least=30))
+    _share_fates(columns["PassengerId"], columns["Transported"])
     raw.write_csv("train.csv", columns)
 
     later = _passengers(raw.rng, raw.count(100))
@@ -18,6 +23,14 @@ def twin(raw: TwinFolder) -> None:
         "sample_submission.csv",
         {"PassengerId": later["PassengerId"], "Transported": ["False"] * len(later["PassengerId"])},
     )
+
+
+def _share_fates(ids: list[str], transported: list[str]) -> None:
+    groups = [id.partition("_")[0] for id in ids]
+    train, test = split_rows(list(range(len(ids))), test_size=0.1, seed=0)
+    fates = {groups[row]: transported[row] for row in test}
+    for row in train:
+        transported[row] = fates.get(groups[row], transported[row])
 
 
 def _passengers(rng: np.random.RandomState, count: int) -> dict[str, list]:

@@ -6,7 +6,7 @@ import pandas as pd
 
 from mlebench.kit import (
     InvalidSubmissionError,
-    Runs,
+    RunLengths,
     as_words,
     column_values,
     parse_masks,
@@ -75,7 +75,7 @@ def _sizes(slices: list[list[int]], shapes: Sequence[Shape]) -> set[Shape]:
     return {shapes[row] for rows in slices for row in rows}
 
 
-def _volume(slices: list[list[int]], masks: Sequence[Runs], shapes: Sequence[Shape]) -> np.ndarray:
+def _volume(slices: list[list[int]], masks: Sequence[RunLengths], shapes: Sequence[Shape]) -> np.ndarray:
     """The masks of a day as one mask of slices × height × width, with all organs in it."""
     ((height, width),) = _sizes(slices, shapes)
     volume = np.zeros(len(slices) * height * width, dtype=bool)

@@ -172,9 +172,17 @@ def default_runs_dir(data_dir: Path) -> Path:
     return data_dir.parent / f"{data_dir.name}-runs" if data_dir.name != "data" else data_dir.parent / "runs"
 
 
-def pages_dir(runs_dir: Path) -> Path:
-    """Where the demo writes pages about its runs."""
-    return runs_dir.with_name(f"{runs_dir.name}-pages")
+def demo_dir(data_dir: Path) -> Path:
+    """Where the demo keeps its runs and pages: apart from the user's own."""
+    return data_dir.with_name(f"{data_dir.name}-demo")
+
+
+def runs_below(folder: Path) -> Path:
+    return folder / "runs"
+
+
+def pages_below(folder: Path) -> Path:
+    return folder / "pages"
 
 
 def own_validation(logs: Path) -> Path:

@@ -25,7 +25,7 @@ def plain_name(name: str) -> str:
     return name
 
 
-class Member(NamedTuple):
+class ArchiveMember(NamedTuple):
     """What an archive says about one of its members; the name is a plain one."""
 
     name: str
@@ -48,7 +48,7 @@ class MemberChecks:
         for folder in {name.rpartition("/")[0] for name in names}:
             self._add_folder(_folded(plain_name(folder)))
 
-    def check(self, member: Member) -> None:
+    def check(self, member: ArchiveMember) -> None:
         self._total += member.size
         fault = _fault(member) or self._clash(member)
         if fault is None and self._total > self._most:
@@ -57,7 +57,7 @@ class MemberChecks:
             name = member.name or "''"
             raise PrerequisiteError(f"{self._label}: member {name} {fault}; do not trust this archive")
 
-    def _clash(self, member: Member) -> str | None:
+    def _clash(self, member: ArchiveMember) -> str | None:
         """Why the member clashes with earlier ones on a disk that may treat their names as the same."""
         name = _folded(member.name.rstrip("/"))
         folder = name if member.is_folder else name.rpartition("/")[0]
@@ -93,7 +93,7 @@ def _is_too_long(name: str) -> bool:
     )
 
 
-def _fault(member: Member) -> str | None:
+def _fault(member: ArchiveMember) -> str | None:
     name = member.name
     if name.startswith("/") or "\\" in name or (".." in name and ".." in name.split("/")) or name[1:2] == ":":
         return "would climb out of its folder"
@@ -122,15 +122,15 @@ _DAMAGE = (
 
 
 @contextmanager
-def archive_errors(what: str) -> Iterator[None]:
+def archive_errors(label: str) -> Iterator[None]:
     """Report damage to the person at the keyboard, without a traceback."""
     try:
         yield
     except _DAMAGE as error:
         reason = str(error).partition("\n")[0].rstrip(":")  # tarfile then lists every format it tried
-        raise PrerequisiteError(f"{what} cannot be read ({reason}); get the archive again") from error
+        raise PrerequisiteError(f"{label} cannot be read ({reason}); get the archive again") from error
     except OSError as error:
         # bz2 and gzip report damage without an errno; a seek before the start of a file is damage too.
         if error.errno not in (None, errno.EINVAL) or error.filename is not None:
             raise
-        raise PrerequisiteError(f"{what} cannot be read ({error}); get the archive again") from error
+        raise PrerequisiteError(f"{label} cannot be read ({error}); get the archive again") from error

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mlebench.core.errors import PrerequisiteError
-from mlebench.engine.archives.member_checks import Member, MemberChecks, plain_name
+from mlebench.engine.archives.member_checks import ArchiveMember, MemberChecks, plain_name
 from mlebench.engine.progress import Progress, Stage
 from mlebench.engine.threads import threads
 from mlebench.engine.trees import COPY_BYTES, create, create_whole
@@ -50,7 +50,7 @@ def unpack_7z(archive: Path, folder: Path, label: str, progress: Progress) -> No
         if opened.needs_password():
             raise PrerequisiteError(f"{label} is encrypted; get the archive again")
         stage = progress.stage("unpacking", _check_all(opened, archive, label))
-        target = _Target(str(folder), stage)
+        target = _TargetFolder(str(folder), stage)
         for member in opened.files:
             target.make_folder_of(member)
             if member.emptystream and not member.is_directory:
@@ -68,7 +68,7 @@ def _check_all(opened: Any, archive: Path, label: str) -> int:
         if info.uncompressed < 0:  # which could offset a bomb
             raise EOFError(f"member {info.filename} is cut off")
         special = info.is_symlink or info.is_directory == info.is_file
-        checks.check(Member(plain_name(info.filename), info.uncompressed, info.is_directory, special))
+        checks.check(ArchiveMember(plain_name(info.filename), info.uncompressed, info.is_directory, special))
     if any(member.folder is None and not member.emptystream for member in opened.files):
         raise EOFError("it lacks the content of some members")
     if sum(not member.emptystream for member in opened.files) != _packed_contents(opened):
@@ -82,7 +82,7 @@ def _packed_contents(opened: Any) -> int:
     return sum(streams.substreamsinfo.num_unpackstreams_folders) if streams else 0
 
 
-class _Solid(NamedTuple):
+class _SolidBlock(NamedTuple):
     """Files that are packed as one stream, and where it begins."""
 
     files: Sequence[Any]
@@ -90,14 +90,14 @@ class _Solid(NamedTuple):
     start: int
 
 
-def _solids(opened: Any) -> Iterator[_Solid]:
+def _solids(opened: Any) -> Iterator[_SolidBlock]:
     if streams := getattr(opened.header, "main_streams", None):
         for packed, start in zip(streams.unpackinfo.folders, streams.packinfo.packpositions, strict=False):
             if packed.files is not None:
-                yield _Solid(list(packed.files), packed, opened.afterheader + start)
+                yield _SolidBlock(list(packed.files), packed, opened.afterheader + start)
 
 
-class _Target:
+class _TargetFolder:
     """Where files go; several threads may unpack to it."""
 
     def __init__(self, folder: str, stage: Stage):
@@ -115,37 +115,37 @@ class _Target:
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103 there may be many
             self._made.add(folder)
 
-    def unpack(self, archive: Path, solid: _Solid) -> None:
-        source = _Unpacked(archive, solid)
+    def unpack(self, archive: Path, solid: _SolidBlock) -> None:
+        source = _UnpackedBytes(archive, solid)
         for member in solid.files:
             if not member.is_directory:
                 self._write(source, member)
         source.check()
 
-    def _write(self, source: "_Unpacked", member: Any) -> None:
+    def _write(self, source: "_UnpackedBytes", member: Any) -> None:
         content = source.take(member.uncompressed)
         crc32 = zlib.crc32(content)
-        left = member.uncompressed - len(content)
+        remaining = member.uncompressed - len(content)
         self._stage.advance(len(content))
-        if not left:
+        if not remaining:
             create_whole(self.path(member), content)
         else:
             with create(self.path(member), buffering=COPY_BYTES) as target:
                 target.write(content)
-                while left:
-                    content = source.take(left)
+                while remaining:
+                    content = source.take(remaining)
                     crc32 = zlib.crc32(content, crc32)
-                    left -= target.write(content)
+                    remaining -= target.write(content)
                     self._stage.advance(len(content))
         if member.crc32 not in (None, crc32):
             raise EOFError(f"the content of member {member.filename} does not match its checksum")
 
 
-class _Unpacked:
+class _UnpackedBytes:
     """The unpacked bytes of files that are packed as one stream."""
 
-    def __init__(self, archive: Path, solid: _Solid):
-        self._left = sum(member.uncompressed for member in solid.files)
+    def __init__(self, archive: Path, solid: _SolidBlock):
+        self._remaining = sum(member.uncompressed for member in solid.files)
         self._decompressor = solid.packed.get_decompressor(solid.files[0].compressed)
         self._blocks = self._unpack(archive, solid.start)
         self._block = memoryview(b"")
@@ -164,10 +164,10 @@ class _Unpacked:
     def _unpack(self, archive: Path, start: int) -> Iterator[bytes]:
         with archive.open("rb") as stream:
             stream.seek(start)
-            while self._left:
+            while self._remaining:
                 before = stream.tell()
-                block = self._decompressor.decompress(stream, min(self._left, BLOCK_BYTES))
+                block = self._decompressor.decompress(stream, min(self._remaining, BLOCK_BYTES))
                 if not block and stream.tell() == before:
                     raise EOFError("it is cut off")
-                self._left -= len(block)
+                self._remaining -= len(block)
                 yield block

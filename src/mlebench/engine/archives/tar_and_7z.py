@@ -13,7 +13,7 @@ from pathlib import Path
 from tarfile import HeaderError, ReadError
 from typing import NamedTuple, Self
 
-from mlebench.engine.archives.member_checks import Member, MemberChecks, archive_errors, plain_name
+from mlebench.engine.archives.member_checks import ArchiveMember, MemberChecks, archive_errors, plain_name
 from mlebench.engine.archives.read_7z import is_7z, opened_7z, unpack_7z
 from mlebench.engine.progress import SILENT, Progress, Stage
 from mlebench.engine.trees import COPY_BYTES, FolderTree, create
@@ -73,7 +73,7 @@ def packed_files(archive: Path, label: str, progress: Progress = SILENT) -> list
             return files
 
 
-class _Header(tarfile.TarInfo):
+class _TarHeader(tarfile.TarInfo):
     """A member's header. Python takes a damaged or missing one for the end of the archive; here it is damage."""
 
     @classmethod
@@ -103,7 +103,7 @@ class _Header(tarfile.TarInfo):
 @contextmanager
 def _opened_tar(archive: Path, stage: Stage) -> Iterator[tuple[tarfile.TarFile, Callable[[], None]]]:
     """The archive, and a function that reports how much of it has been read; in the end all of it has."""
-    with archive.open("rb") as packed, tarfile.open(fileobj=packed, tarinfo=_Header) as opened:
+    with archive.open("rb") as packed, tarfile.open(fileobj=packed, tarinfo=_TarHeader) as opened:
 
         def report() -> None:
             stage.reach(packed.tell())
@@ -133,7 +133,7 @@ def _unpack_tar(archive: Path, folder: Path, label: str, progress: Progress) -> 
     with _opened_tar(archive, progress.stage("unpacking", size)) as (opened, report):
         for info in opened:
             name, size = plain_name(info.name), 0 if info.isdir() else info.size
-            checks.check(Member(name, size, info.isdir(), not (info.isdir() or info.isreg())))
+            checks.check(ArchiveMember(name, size, info.isdir(), not (info.isdir() or info.isreg())))
             if info.isreg():
                 _check_by_library(info, folder)
                 _extract(opened, info, folder / name, report)
@@ -147,11 +147,11 @@ def _check_by_library(info: tarfile.TarInfo, folder: Path) -> None:
 
 def _extract(archive: tarfile.TarFile, info: tarfile.TarInfo, path: Path, report: Callable[[], None]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    left = info.size
+    remaining = info.size
     with create(str(path)) as target:
         source = archive.extractfile(info)
-        while left and source and (piece := source.read(COPY_BYTES)):
-            left -= target.write(piece)
+        while remaining and source and (piece := source.read(COPY_BYTES)):
+            remaining -= target.write(piece)
             report()
-    if left:
+    if remaining:
         raise EOFError(f"member {info.name} is cut off")

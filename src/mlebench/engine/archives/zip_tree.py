@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 
 from mlebench.core.errors import PrerequisiteError
-from mlebench.engine.archives.member_checks import Member, MemberChecks, archive_errors, plain_name
+from mlebench.engine.archives.member_checks import ArchiveMember, MemberChecks, archive_errors, plain_name
 from mlebench.engine.trees import (
     COPY_BYTES,
     TIME_GRAINS,
@@ -41,7 +41,7 @@ def is_zip(archive: Path) -> bool:
         return stream.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
 
 
-class _Entry(NamedTuple):
+class _MemberLocation(NamedTuple):
     """Where a member is. There may be millions, so entries are kept packed: zipfile's own take six times the memory."""
 
     offset: int
@@ -84,7 +84,7 @@ class ZipTree:
             self._zip.close()
             raise
 
-    def _check_count(self, found: int) -> None:
+    def _check_count(self, counted: int) -> None:
         """A damaged length in the list of members may hide those behind it; zipfile does not count."""
         longest = _BIG_END.size + _LOCATOR_BYTES + _END.size + _COMMENT_BYTES
         tail = os.pread(self._file, longest, max(0, self._bytes - longest))
@@ -93,10 +93,10 @@ class ZipTree:
         before = at - _LOCATOR_BYTES - _BIG_END.size
         if count == 0xFFFF and before >= 0 and tail.startswith(b"PK\x06\x06", before):
             _, count = _BIG_END.unpack_from(tail, before)
-        if not found and os.pread(self._file, 4, 0) == b"PK\x03\x04":
+        if not counted and os.pread(self._file, 4, 0) == b"PK\x03\x04":
             raise zipfile.BadZipFile("it begins with a member, but lists none")
-        if count not in (found, found & 0xFFFF, min(found, 0xFFFF)):  # the count may not fit in two bytes
-            raise zipfile.BadZipFile(f"it says that it holds {count} members, but lists {found}")
+        if count not in (counted, counted & 0xFFFF, min(counted, 0xFFFF)):  # the count may not fit in two bytes
+            raise zipfile.BadZipFile(f"it says that it holds {count} members, but lists {counted}")
 
     def _check_members(self) -> None:
         infos = self._zip.filelist
@@ -105,7 +105,7 @@ class ZipTree:
             # The name as stored: zipfile cuts it at a NUL, and prefers one from an extra field.
             name, is_folder = plain_name(info.orig_filename), info.orig_filename.endswith("/")
             special = stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR)
-            checks.check(Member(name, info.file_size, is_folder, special, info.compress_size))
+            checks.check(ArchiveMember(name, info.file_size, is_folder, special, info.compress_size))
 
     def _take_members(self) -> tuple[list[str], bytes]:
         """The names of files, sorted, and their packed entries in the same order; zipfile forgets them."""
@@ -143,21 +143,21 @@ class ZipTree:
     def open(self, name: str) -> BinaryIO:
         entry = self._member(name)
         if entry.flags & _ENCRYPTED:
-            raise PrerequisiteError(f"{self.what(name)} is encrypted; get the archive again")
-        with archive_errors(self.what(name)):
+            raise PrerequisiteError(f"{self.label_of(name)} is encrypted; get the archive again")
+        with archive_errors(self.label_of(name)):
             self._read_header(name, entry)
             stream = self._zip.open(entry.as_zipfile_knows_it(self._packed_names.get(name, name)))
-        return cast(BinaryIO, io.BufferedReader(_Member(stream, entry.size, self.what(name)), COPY_BYTES))
+        return cast(BinaryIO, io.BufferedReader(_MemberStream(stream, entry.size, self.label_of(name)), COPY_BYTES))
 
     def path(self, name: str) -> Path | None:  # noqa: ARG002
         return None
 
     def exists(self, name: str) -> bool:
-        return self._place(name) is not None
+        return self._index_of(name) is not None
 
-    def _place(self, name: str) -> int | None:
-        place = bisect_left(self._names, name)
-        return place if self._names[place : place + 1] == [name] else None
+    def _index_of(self, name: str) -> int | None:
+        index = bisect_left(self._names, name)
+        return index if self._names[index : index + 1] == [name] else None
 
     def size(self, name: str) -> int:
         return self._member(name).size
@@ -183,16 +183,16 @@ class ZipTree:
                 while piece := source.read(COPY_BYTES):
                     report(target.write(piece))
             return
-        with archive_errors(self.what(name)):
+        with archive_errors(self.label_of(name)):
             content = self._read_whole(name, entry)
         create_whole(destination, content, self._time_ns)
 
-    def _member(self, name: str) -> _Entry:
-        if (place := self._place(name)) is None:
+    def _member(self, name: str) -> _MemberLocation:
+        if (index := self._index_of(name)) is None:
             raise missing(self, name)
-        return _Entry(*_PACKED_ENTRY.unpack_from(self._entries, place * _PACKED_ENTRY.size))
+        return _MemberLocation(*_PACKED_ENTRY.unpack_from(self._entries, index * _PACKED_ENTRY.size))
 
-    def _read_whole(self, name: str, entry: _Entry) -> bytes:
+    def _read_whole(self, name: str, entry: _MemberLocation) -> bytes:
         """A small member: one read from the archive, one call to unpack it. zipfile takes ten times as long."""
         start, begin = self._read_header(name, entry, entry.packed_size)
         end = begin + entry.packed_size
@@ -205,7 +205,7 @@ class ZipTree:
             raise zipfile.BadZipFile("its content does not match its checksum")
         return content
 
-    def _read_header(self, name: str, entry: _Entry, more: int = 0) -> tuple[bytes, int]:
+    def _read_header(self, name: str, entry: _MemberLocation, more: int = 0) -> tuple[bytes, int]:
         """The start of a member, including roughly `more` bytes of content, and where the content begins in it."""
         if not 0 <= entry.offset <= self._bytes - entry.packed_size:
             raise EOFError("it is not inside the archive")
@@ -216,22 +216,22 @@ class ZipTree:
         signature, name_length, extra_length = _LOCAL_HEADER.unpack_from(start)
         if signature != b"PK\x03\x04":
             raise zipfile.BadZipFile("a member does not begin where it should")
-        found = start[_LOCAL_HEADER.size : _LOCAL_HEADER.size + name_length]
-        if found.decode("utf-8" if entry.flags & _UTF8_NAME else "cp437", "replace") != name:
+        header_name = start[_LOCAL_HEADER.size : _LOCAL_HEADER.size + name_length]
+        if header_name.decode("utf-8" if entry.flags & _UTF8_NAME else "cp437", "replace") != name:
             raise zipfile.BadZipFile("another member begins where it should")
         return start, _LOCAL_HEADER.size + name_length + extra_length
 
-    def what(self, name: str) -> str:
+    def label_of(self, name: str) -> str:
         return f"{self._before}{name}"
 
 
-class _Member(io.RawIOBase):
+class _MemberStream(io.RawIOBase):
     """A member of an archive; damage found while reading is reported as such."""
 
-    def __init__(self, stream: IO[bytes], size: int, what: str):
+    def __init__(self, stream: IO[bytes], size: int, label: str):
         self._stream = stream
         self._size = size
-        self._what = what
+        self._label = label
 
     def readable(self) -> bool:
         return True
@@ -240,11 +240,11 @@ class _Member(io.RawIOBase):
         return self._stream.seekable()
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        with archive_errors(self._what):
+        with archive_errors(self._label):
             return self._stream.seek(offset, whence)
 
     def readinto(self, buffer: Any) -> int:
-        with archive_errors(self._what):
+        with archive_errors(self._label):
             content = self._stream.read(len(buffer))
             if len(buffer) and not content and self._stream.tell() != self._size:
                 raise zipfile.BadZipFile("it is shorter than it should be")

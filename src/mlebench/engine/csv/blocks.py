@@ -48,7 +48,7 @@ class Block:
                 raise NotStreamableError(str(error)) from error
         return self._cells
 
-    def read_whole_numbers(self, places: frozenset[int]) -> bool:
+    def read_whole_numbers(self, columns: frozenset[int]) -> bool:
         """Parse some columns as whole numbers; True if every number has its shortest spelling.
 
         No other spelling is as short as the printed one, so comparing total lengths is enough.
@@ -57,7 +57,7 @@ class Block:
         if self.quotes or any(mark[-1:] in self.content and mark in self.content for mark in (b"\r", b"0x", b"0X")):
             return False
         try:
-            cells = self._parse(_repeating(self.repeats - places) | dict.fromkeys(places, pa.int64()))
+            cells = self._parse(_repeating(self.repeats - columns) | dict.fromkeys(columns, pa.int64()))
         except pa.ArrowInvalid:
             return False
         if len(self.lines) != len(cells[0]):
@@ -73,7 +73,7 @@ class Block:
 
     def _parse(self, types: dict[int, pa.DataType]) -> list[pa.Array]:
         names = [str(number) for number in range(self._columns)]
-        kinds = {name: types.get(place, pa.string()) for place, name in enumerate(names)}
+        kinds = {name: types.get(index, pa.string()) for index, name in enumerate(names)}
         table = csv.read_csv(
             pa.py_buffer(self.content),
             csv.ReadOptions(column_names=names, use_threads=False, block_size=max(len(self.content), 1)),
@@ -102,17 +102,17 @@ class Block:
         return part
 
 
-def _repeating(places: frozenset[int]) -> dict[int, pa.DataType]:
-    return dict.fromkeys(places, pa.dictionary(pa.int32(), pa.string()))
+def _repeating(columns: frozenset[int]) -> dict[int, pa.DataType]:
+    return dict.fromkeys(columns, pa.dictionary(pa.int32(), pa.string()))
 
 
 def blocks(open_file: Callable[[], BinaryIO], columns: int, sep: str) -> Iterator[Block]:
     """A file's records, without its header, in blocks; the same ones each time."""
     with open_file() as stream:
-        left, header, number = b"", True, 0
+        incomplete, header, number = b"", True, 0
         while True:
             fresh = stream.read(BLOCK_BYTES)
-            content = left + fresh
+            content = incomplete + fresh
             if not content:
                 return
             if header and content.startswith(BYTE_ORDER_MARK):
@@ -120,7 +120,7 @@ def blocks(open_file: Callable[[], BinaryIO], columns: int, sep: str) -> Iterato
             if not fresh and not content.endswith(b"\n"):
                 content += b"\n"
             end, quotes = _end_of_records(content)
-            left, content = content[end:], content[:end]
+            incomplete, content = content[end:], content[:end]
             if content and header:
                 first = _first_record(content)
                 check_block(Block(0, content[:first], columns, sep, b'"' in content[:first]), sep)
@@ -129,7 +129,7 @@ def blocks(open_file: Callable[[], BinaryIO], columns: int, sep: str) -> Iterato
                 yield Block(number, content, columns, sep, quotes)
                 number += 1
             if not fresh:
-                if left:
+                if incomplete:
                     raise NotStreamableError("a quote that is never closed")
                 return
 

@@ -47,7 +47,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 
 
-class Kind(Flag):
+class CellKind(Flag):
     """What occurs in a column."""
 
     MISSING = auto()
@@ -57,61 +57,63 @@ class Kind(Flag):
     TEXT = auto()
     ODD = auto()  # a number in a spelling that readers treat differently
     HUGE = auto()  # a number of many digits, or text that begins with them
+    VERBATIM = auto()  # text in which no word means a missing value
 
 
 Mask = np.ndarray | bool
-NOTHING = Kind(0)
-NUMBER = Kind.INT | Kind.FLOAT
+NOTHING = CellKind(0)
+NUMBER = CellKind.INT | CellKind.FLOAT
+WORDS = CellKind.TEXT | CellKind.VERBATIM
 
 
 class CellMasks(NamedTuple):
     """What kind each cell of one column in a block is. A mask that is the same for all may be a plain True or False."""
 
-    kinds: Kind
+    kinds: CellKind
     text: Mask = False
-    whole: Mask = False
+    whole_number: Mask = False
     short_float: Mask = False
     empty: Mask = False
     word: Mask = False  # a word for a missing value
     boolean: Mask = False  # as pandas spells it
     huge: Mask = False
 
-    def printed_unchanged(self, kind: Kind) -> Mask:
+    def printed_unchanged(self, kind: CellKind) -> Mask:
         """Which cells are printed back unchanged in a column of that kind, leaving quoting aside."""
-        if kind == Kind.INT:
-            return self.whole
-        if Kind.TEXT in kind:
+        if kind == CellKind.INT:
+            return self.whole_number
+        if CellKind.TEXT in kind:
             return ~self.word if isinstance(self.word, np.ndarray) else not self.word
-        return self.boolean | self.empty if Kind.BOOL in kind else self.short_float | self.empty
+        return self.boolean | self.empty if CellKind.BOOL in kind else self.short_float | self.empty
 
 
-def classify(cells: pa.Array, hint: Kind = NOTHING) -> CellMasks:
+def classify(cells: pa.Array, hint: CellKind = NOTHING) -> CellMasks:
     """Classify a column's cells; a hint at what they probably are only saves time."""
     if isinstance(cells, pa.DictionaryArray):
-        masks, places = classify(cells.dictionary, hint), cells.indices.to_numpy()
-        return CellMasks(masks.kinds, *(mask[places] if isinstance(mask, np.ndarray) else mask for mask in masks[1:]))
+        masks, indices = classify(cells.dictionary, hint), cells.indices.to_numpy()
+        return CellMasks(masks.kinds, *(mask[indices] if isinstance(mask, np.ndarray) else mask for mask in masks[1:]))
     if not len(cells):
         return CellMasks(NOTHING)
-    if hint == Kind.INT and (masks := _classify_whole_numbers(cells)):
+    if hint == CellKind.INT and (masks := _classify_whole_numbers(cells)):
         return masks
-    if Kind.FLOAT in hint and Kind.TEXT not in hint and (masks := _classify_floats(cells)):
+    if CellKind.FLOAT in hint and CellKind.TEXT not in hint and (masks := _classify_floats(cells)):
         return masks
     doubtful = pc.match_substring_regex(cells, DOUBTFUL)
     if not pc.any(doubtful).as_py():
-        return CellMasks(Kind.TEXT, text=True)
-    whole = pc.match_substring_regex(cells, INT)
-    if pc.all(whole).as_py():
-        return CellMasks(Kind.INT, whole=True)
-    return _classify_each(cells, doubtful, whole, _is_short_float(cells))
+        return CellMasks(CellKind.TEXT, text=True)
+    is_whole = pc.match_substring_regex(cells, INT)
+    if pc.all(is_whole).as_py():
+        return CellMasks(CellKind.INT, whole_number=True)
+    return _classify_each(cells, doubtful, is_whole, _is_short_float(cells))
 
 
 def _classify_whole_numbers(cells: pa.Array) -> CellMasks | None:
     """The cells of a column of whole numbers, which may be padded with zeros; None if it is not one."""
-    whole = pc.match_substring_regex(cells, INT)
-    if pc.all(whole).as_py():
-        return CellMasks(Kind.INT, whole=True)
-    if pc.all(pc.or_(whole, pc.match_substring_regex(cells, LONG_INT))).as_py():
-        return CellMasks(Kind.INT, whole=_mask(whole))
+    is_whole = pc.match_substring_regex(cells, INT)
+    if pc.all(is_whole).as_py():
+        return CellMasks(CellKind.INT, whole_number=True)
+    if pc.all(pc.or_(is_whole, pc.match_substring_regex(cells, LONG_INT))).as_py():
+        return CellMasks(CellKind.INT, whole_number=_mask(is_whole))
     return None
 
 
@@ -119,52 +121,57 @@ def _classify_floats(cells: pa.Array) -> CellMasks | None:
     """The cells of a column that is mostly floats, with a few other numbers and gaps; None if it is not one."""
     short_float = _is_short_float(cells)
     if pc.all(short_float).as_py():
-        return CellMasks(Kind.FLOAT, short_float=True)
+        return CellMasks(CellKind.FLOAT, short_float=True)
     long = cells.filter(pc.invert(short_float))
-    others = pc.unique(long.filter(pc.invert(pc.match_substring_regex(long, DECIMAL)))).to_pylist()
-    if len(others) > len(cells) // 4 or not all(map(_DOUBTFUL.match, others)):
+    unusual = pc.unique(long.filter(pc.invert(pc.match_substring_regex(long, DECIMAL)))).to_pylist()
+    if len(unusual) > len(cells) // 4 or not all(map(_DOUBTFUL.match, unusual)):
         return None
-    found = reduce(or_, map(_kind_of_doubtful, others), Kind.FLOAT)
-    if found not in NUMBER | Kind.MISSING:
+    kinds = reduce(or_, map(_kind_of_doubtful, unusual), CellKind.FLOAT)
+    if kinds not in NUMBER | CellKind.MISSING:
         return None
-    empty = _mask(pc.equal(cells, "")) if "" in others else False
-    word = words(cells) if Kind.MISSING in found else False
-    return CellMasks(found, short_float=_mask(short_float), empty=empty, word=word)
+    empty = _mask(pc.equal(cells, "")) if "" in unusual else False
+    word = words(cells) if CellKind.MISSING in kinds else False
+    return CellMasks(kinds, short_float=_mask(short_float), empty=empty, word=word)
 
 
-def _classify_each(cells: pa.Array, doubtful: pa.Array, whole: pa.Array, short_float: pa.Array) -> CellMasks:
+def _classify_each(cells: pa.Array, doubtful: pa.Array, is_whole: pa.Array, short_float: pa.Array) -> CellMasks:
     """Classify a column that may mix numbers, text, gaps and booleans."""
-    found = NOTHING
-    decimal, number = pc.match_substring_regex(cells, DECIMAL), pc.or_(whole, pc.match_substring_regex(cells, LONG_INT))
-    for kind, mask in ((Kind.INT, number), (Kind.FLOAT, decimal), (Kind.TEXT, pc.invert(doubtful))):
+    kinds = NOTHING
+    decimal, number = (
+        pc.match_substring_regex(cells, DECIMAL),
+        pc.or_(is_whole, pc.match_substring_regex(cells, LONG_INT)),
+    )
+    for kind, mask in ((CellKind.INT, number), (CellKind.FLOAT, decimal), (CellKind.TEXT, pc.invert(doubtful))):
         if pc.any(mask).as_py():
-            found |= kind
+            kinds |= kind
     for cell in pc.unique(cells.filter(pc.and_not(doubtful, pc.or_(number, decimal)))).to_pylist():
-        found |= _kind_of_doubtful(cell)
-    missing = Kind.MISSING in found
+        kinds |= _kind_of_doubtful(cell)
+    missing = CellKind.MISSING in kinds
     empty = _mask(pc.equal(cells, "")) if missing else False
     return CellMasks(
-        found,
-        text=~_mask(doubtful) if Kind.TEXT in found else False,
-        whole=_mask(whole),
+        kinds,
+        text=~_mask(doubtful) if CellKind.TEXT in kinds else False,
+        whole_number=_mask(is_whole),
         short_float=_mask(short_float),
         empty=empty,
         word=words(cells) if missing else False,
-        boolean=_mask(pc.is_in(cells, value_set=pa.array(["True", "False"]))) if Kind.BOOL in found else False,
-        huge=_mask(pc.match_substring_regex(cells, HUGE)) if Kind.HUGE in found else False,
+        boolean=_mask(pc.is_in(cells, value_set=pa.array(["True", "False"]))) if CellKind.BOOL in kinds else False,
+        huge=_mask(pc.match_substring_regex(cells, HUGE)) if CellKind.HUGE in kinds else False,
     )
 
 
-def _kind_of_doubtful(cell: str) -> Kind:
+def _kind_of_doubtful(cell: str) -> CellKind:
     if cell in NA_TOKENS:
-        return Kind.MISSING
+        return CellKind.MISSING
     if cell.lower() in BOOLEANS:
-        return Kind.BOOL
+        return CellKind.BOOL
     if _HUGE.match(cell):
-        return Kind.HUGE
+        return CellKind.HUGE
     if _WHOLE.fullmatch(cell):
-        return Kind.INT if int(cell) or not cell.startswith("-") else Kind.ODD  # -0: a float keeps its sign, or not
-    return Kind.FLOAT if _NUMBER.fullmatch(cell) and not cell.strip("+-").isdigit() else Kind.ODD
+        return (
+            CellKind.INT if int(cell) or not cell.startswith("-") else CellKind.ODD
+        )  # -0: a float keeps its sign, or not
+    return CellKind.FLOAT if _NUMBER.fullmatch(cell) and not cell.strip("+-").isdigit() else CellKind.ODD
 
 
 def repeat_themselves(cells: pa.Array) -> bool:
@@ -179,46 +186,50 @@ def words(cells: pa.Array) -> Mask:
     return _mask(pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS - {""}))))
 
 
-def is_float(kind: Kind) -> bool:
+def is_float(kind: CellKind) -> bool:
     """Whether a column holds floats: those, and whole numbers with gaps."""
-    return bool(kind) and kind != Kind.INT and kind in NUMBER | Kind.MISSING
+    return bool(kind) and kind != CellKind.INT and kind in NUMBER | CellKind.MISSING
 
 
-def printed(cells: pa.Array, kind: Kind, float_format: str | None = None) -> pa.Array:
+def printed(cells: pa.Array, kind: CellKind, float_format: str | None = None) -> pa.Array:
     """A column's cells as pandas prints them, before any quoting."""
+    if CellKind.VERBATIM in kind:
+        return cells
     if isinstance(cells, pa.DictionaryArray):
         return pa.DictionaryArray.from_arrays(cells.indices, printed(cells.dictionary, kind, float_format))
-    if kind == Kind.INT:
-        whole = pc.match_substring_regex(cells, INT)
-        return cells if pc.all(whole).as_py() else pc.cast(pa.array(_numbers(cells, pa.int64())), pa.string())
+    if kind == CellKind.INT:
+        is_whole = pc.match_substring_regex(cells, INT)
+        return cells if pc.all(is_whole).as_py() else pc.cast(pa.array(_numbers(cells, pa.int64())), pa.string())
     if is_float(kind):
         if float_format:
             print_one = lambda cell: "" if cell in NA_TOKENS else float_format % float(cell)  # noqa: E731
             return _printed(cells, pc.equal(cells, ""), print_one)
         return _printed(cells, _is_short_float(cells), _print_float)
-    if Kind.BOOL in kind and Kind.TEXT not in kind:
+    if CellKind.BOOL in kind and CellKind.TEXT not in kind:
         return _printed(cells, pc.is_in(cells, value_set=pa.array(["True", "False"])), _print_bool)
     return _printed(cells, pc.invert(pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS)))), _print_missing)
 
 
-def values(cells: pa.Array, kind: Kind) -> np.ndarray:
+def values(cells: pa.Array, kind: CellKind) -> np.ndarray:
     """A column's values: numbers, booleans, or text with NaN where a cell is missing."""
     if isinstance(cells, pa.DictionaryArray):
         return values(cells.dictionary, kind)[cells.indices.to_numpy()]
     if pa.types.is_integer(cells.type):
         return cells.to_numpy()
-    if kind == Kind.INT:
+    if kind == CellKind.INT:
         return _numbers(cells, pa.int64())
+    if CellKind.VERBATIM in kind:
+        return np.array(cells.to_pylist(), dtype=object)
     missing = pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS)))
-    if not kind or kind in NUMBER | Kind.MISSING:
+    if not kind or kind in NUMBER | CellKind.MISSING:
         return _numbers(pc.if_else(missing, pa.scalar(None, cells.type), cells), pa.float64())
-    if kind == Kind.BOOL:
+    if kind == CellKind.BOOL:
         return np.array([cell.lower() == "true" for cell in cells.to_pylist()], dtype=bool)
-    found = np.array(cells.to_pylist(), dtype=object)
-    if Kind.TEXT not in kind:
-        found = np.array([cell.lower() == "true" for cell in found], dtype=object)
-    found[_mask(missing)] = np.nan
-    return found
+    cell_values = np.array(cells.to_pylist(), dtype=object)
+    if CellKind.TEXT not in kind:
+        cell_values = np.array([cell.lower() == "true" for cell in cell_values], dtype=object)
+    cell_values[_mask(missing)] = np.nan
+    return cell_values
 
 
 def print_values(column: np.ndarray, float_format: str | None = None) -> pa.Array:
@@ -281,12 +292,12 @@ def _is_short_float(cells: pa.Array) -> pa.Array:
 
 
 def _printed(cells: pa.Array, canonical: pa.Array, print_one: Callable[[str], str]) -> pa.Array:
-    others = pc.invert(canonical)
-    if not pc.any(others).as_py():
+    non_canonical = pc.invert(canonical)
+    if not pc.any(non_canonical).as_py():
         return cells
-    distinct = cells.filter(others).dictionary_encode()
+    distinct = cells.filter(non_canonical).dictionary_encode()
     printed = pa.array([print_one(cell) for cell in distinct.dictionary.to_pylist()], pa.string())
-    return pc.replace_with_mask(cells, others, printed.take(distinct.indices))
+    return pc.replace_with_mask(cells, non_canonical, printed.take(distinct.indices))
 
 
 def _print_float(cell: str) -> str:

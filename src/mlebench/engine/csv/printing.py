@@ -17,7 +17,7 @@ from mlebench.engine.csv.cells import are_numbers, as_strings, pc, print_values,
 EMPTY = '""'
 
 
-class Style(NamedTuple):
+class CsvStyle(NamedTuple):
     """How cells become lines."""
 
     quote_text: bool = False  # all text, not only cells that would be split otherwise
@@ -26,13 +26,13 @@ class Style(NamedTuple):
     newline: str = "\n"
 
 
-def header_line(names: Iterable[str], style: Style) -> bytes:
+def header_line(names: Iterable[str], style: CsvStyle) -> bytes:
     """The first line of a file."""
     cells = quote_cells(pa.array(list(names), pa.string()), style, text=True).to_pylist()
     return f"{style.sep.join(cells) or EMPTY}{style.newline}".encode()
 
 
-def print_cells(values: np.ndarray, style: Style) -> pa.Array:
+def print_cells(values: np.ndarray, style: CsvStyle) -> pa.Array:
     """A column of values, ready to be joined with others."""
     kind = values.dtype.kind
     if style.quote_text and kind == "f":
@@ -42,7 +42,7 @@ def print_cells(values: np.ndarray, style: Style) -> pa.Array:
     return pc.if_else(are_numbers(values), bare, quoted_cells) if style.quote_text and kind == "O" else quoted_cells
 
 
-def print_as_they_are(values: Sequence[Any], style: Style) -> pa.Array:
+def print_as_they_are(values: Sequence[Any], style: CsvStyle) -> pa.Array:
     """Values as Python shows them, including NaN; None is empty."""
     bare = pa.array(["" if value is None else str(value) for value in values], pa.string())
     quoted_cells = quote_cells(bare, style, text=True)
@@ -51,7 +51,7 @@ def print_as_they_are(values: Sequence[Any], style: Style) -> pa.Array:
     return pc.if_else(pa.array([isinstance(value, Number) for value in values], pa.bool_()), bare, quoted_cells)
 
 
-def quote_cells(cells: pa.Array, style: Style, *, text: bool) -> pa.Array:
+def quote_cells(cells: pa.Array, style: CsvStyle, *, text: bool) -> pa.Array:
     """Printed cells with quotes where needed. A missing number counts as text: the empty string."""
     if text:
         tears = f'[{re.escape(style.sep + style.newline)}"]'
@@ -60,13 +60,13 @@ def quote_cells(cells: pa.Array, style: Style, *, text: bool) -> pa.Array:
     return pc.if_else(pc.equal(cells, ""), EMPTY, cells) if style.quote_text else cells
 
 
-def join_cells(columns: Sequence[pa.Array], style: Style) -> pa.Array:
+def join_cells(columns: Sequence[pa.Array], style: CsvStyle) -> pa.Array:
     """Lines made of the cells of each column."""
-    *others, last = columns
-    if not others:  # pandas would not read an empty line as a row
+    *first_columns, last = columns
+    if not first_columns:  # pandas would not read an empty line as a row
         last = pc.if_else(pc.equal(last, ""), EMPTY, last)
     last = pc.binary_join_element_wise(last, "", style.newline)
-    return pc.binary_join_element_wise(*others, last, style.sep) if others else last
+    return pc.binary_join_element_wise(*first_columns, last, style.sep) if first_columns else last
 
 
 def bytes_of(lines: pa.Array) -> memoryview:

@@ -4,7 +4,7 @@ A first pass finds the kind of every column and whether the file is one that can
 cannot be decided safely is left to pandas. Blocks end where records end; two or more are worked on at once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -12,7 +12,17 @@ import numpy as np
 import pyarrow as pa
 
 from mlebench.engine.csv.blocks import Block, NotStreamableError, blocks, check_block, in_order
-from mlebench.engine.csv.cells import NOTHING, NUMBER, CellMasks, Kind, classify, repeat_themselves, values, words
+from mlebench.engine.csv.cells import (
+    NOTHING,
+    NUMBER,
+    WORDS,
+    CellKind,
+    CellMasks,
+    classify,
+    repeat_themselves,
+    values,
+    words,
+)
 from mlebench.engine.row_order import RowChoice
 
 COLLECT_BYTES = 64 << 20
@@ -23,7 +33,7 @@ class CsvScan:
     """What the first pass finds out about a file."""
 
     columns: list[str]
-    kinds: list[Kind]
+    kinds: list[CellKind]
     size: int  # in bytes, without the header
     starts: list[int]  # the number of each block's first row, and at the end the number of rows
     clean: list[np.ndarray | None]  # for each block, packed: which lines pandas would write back unchanged
@@ -35,11 +45,11 @@ class CsvScan:
 
 
 @dataclass
-class _Column:
+class _ColumnScan:
     """What has been seen of one column; gaps between text cells show whether pandas would type a chunk as numbers."""
 
     chunk_rows: int
-    kinds: Kind = NOTHING
+    kinds: CellKind = NOTHING
     rows: int = 0
     last_text: int = -1
     widest_gap: int = 0
@@ -48,21 +58,21 @@ class _Column:
     def add(self, masks: CellMasks, rows: int) -> None:
         if not rows:
             return
-        if Kind.HUGE in masks.kinds:
+        if CellKind.HUGE in masks.kinds:
             self.huge_before_text |= self._is_huge_before_text(masks)
-        if Kind.TEXT in masks.kinds:
-            places = np.flatnonzero(masks.text) if isinstance(masks.text, np.ndarray) else np.array([0, rows - 1])
-            gaps = np.diff(places, prepend=self.last_text - self.rows)
+        if CellKind.TEXT in masks.kinds:
+            text_rows = np.flatnonzero(masks.text) if isinstance(masks.text, np.ndarray) else np.array([0, rows - 1])
+            gaps = np.diff(text_rows, prepend=self.last_text - self.rows)
             self.widest_gap = max(
                 self.widest_gap, int(gaps.max()) if isinstance(masks.text, np.ndarray) else int(gaps[0])
             )
-            self.last_text = self.rows + int(places[-1])
+            self.last_text = self.rows + int(text_rows[-1])
         self.kinds |= masks.kinds
         self.rows += rows
 
-    def likely(self) -> Kind:
+    def likely(self) -> CellKind:
         """The column's kind, as far as known."""
-        return Kind.TEXT if Kind.TEXT in self.kinds else self.kinds
+        return self.kinds & WORDS if CellKind.TEXT in self.kinds else self.kinds
 
     def _is_huge_before_text(self, masks: CellMasks) -> bool:
         """Whether pandas meets a huge number in a chunk before any text; then gaps, if there are any, become text."""
@@ -70,25 +80,32 @@ class _Column:
         latest_text = np.concatenate([[self.last_text], texts])[np.searchsorted(texts, huge)]
         return bool((latest_text < huge // self.chunk_rows * self.chunk_rows).any())
 
-    def decided(self) -> Kind:
+    def decided(self) -> CellKind:
         """The column's kind; pandas infers types chunk by chunk, so text and numbers must not come in separate ones."""
         kinds = self.kinds
-        if Kind.HUGE in kinds and (Kind.TEXT not in kinds or (self.huge_before_text and Kind.MISSING in kinds)):
+        if CellKind.HUGE in kinds and (
+            CellKind.TEXT not in kinds or (self.huge_before_text and CellKind.MISSING in kinds)
+        ):
             raise NotStreamableError("a number of many digits")
-        if Kind.TEXT in kinds:
+        if CellKind.TEXT in kinds:
             last_chunk = (self.rows - 1) // self.chunk_rows * self.chunk_rows
-            if kinds & (NUMBER | Kind.BOOL | Kind.ODD | Kind.HUGE) and (
+            if kinds & (NUMBER | CellKind.BOOL | CellKind.ODD | CellKind.HUGE) and (
                 self.widest_gap >= self.chunk_rows or self.last_text < last_chunk
             ):
                 raise NotStreamableError("numbers and text far apart in one column")
-            return Kind.TEXT
-        if Kind.ODD in kinds or (Kind.BOOL in kinds and kinds & NUMBER):
+            return kinds & WORDS
+        if CellKind.ODD in kinds or (CellKind.BOOL in kinds and kinds & NUMBER):
             raise NotStreamableError("numbers in an unusual spelling")
-        return Kind.INT if kinds == Kind.INT else kinds
+        return CellKind.INT if kinds == CellKind.INT else kinds
 
 
 def survey_file(
-    open_file: Callable[[], BinaryIO], columns: list[str], sep: str, as_text: Sequence[str], collect: str | None = None
+    open_file: Callable[[], BinaryIO],
+    columns: list[str],
+    sep: str,
+    as_text: Collection[str],
+    verbatim: Collection[str],
+    collect: str | None = None,
 ) -> tuple[CsvScan, dict[str, np.ndarray]]:
     """The first pass: kinds of all columns and, on request, the values of one, while they are at hand.
 
@@ -99,7 +116,7 @@ def survey_file(
         raise NotStreamableError("one column: an empty cell is an empty line")
     if len(sep) != 1 or not sep.isascii():
         raise NotStreamableError("an unusual separator")
-    first = _FirstPass(columns, sep, as_text, collect)
+    first = _FirstPass(columns, sep, as_text, verbatim, collect)
     for block, (classified, numbers) in in_order(blocks(open_file, len(columns), sep), first.classify):
         first.add(block, classified, numbers)
     survey = first.survey()
@@ -107,13 +124,16 @@ def survey_file(
 
 
 class _FirstPass:
-    def __init__(self, columns: list[str], sep: str, as_text: Sequence[str], collect: str | None):
+    def __init__(
+        self, columns: list[str], sep: str, as_text: Collection[str], verbatim: Collection[str], collect: str | None
+    ):
         self._columns = columns
         self._sep = sep
         self._as_text = as_text
-        self._seen = [_Column(_pandas_chunk_rows(len(columns))) for _ in columns]
+        self._verbatim = verbatim
+        self._seen = [_ColumnScan(_pandas_chunk_rows(len(columns))) for _ in columns]
         self._size, self._starts = 0, [0]
-        self._clean: list[tuple[tuple[Kind, ...], np.ndarray | None]] = []
+        self._clean: list[tuple[tuple[CellKind, ...], np.ndarray | None]] = []
         # Guesses from the first block, tried on later blocks.
         self._whole_numbers: frozenset[int] = frozenset()
         self._shortest: frozenset[int] = frozenset()  # whole numbers that are printed unchanged
@@ -129,26 +149,32 @@ class _FirstPass:
         if self._shortest:
             block.read_whole_numbers(self._shortest)
         classified = [
-            CellMasks(Kind.INT, whole=True) if pa.types.is_integer(cells.type) else self._classify_column(place, cells)
-            for place, cells in enumerate(block.cells)
+            CellMasks(CellKind.INT, whole_number=True)
+            if pa.types.is_integer(cells.type)
+            else self._classify_column(index, cells)
+            for index, cells in enumerate(block.cells)
         ]
         if self._numbers is None:
             return classified, {}
-        whole = [place for place, masks in enumerate(classified) if masks.kinds == Kind.INT]
-        return classified, {place: _narrow(values(block.cells[place], Kind.INT)) for place in whole}
+        whole_columns = [index for index, masks in enumerate(classified) if masks.kinds == CellKind.INT]
+        return classified, {index: _narrow(values(block.cells[index], CellKind.INT)) for index in whole_columns}
 
-    def _classify_column(self, place: int, cells: pa.Array) -> CellMasks:
-        if self._columns[place] in self._as_text:
-            return CellMasks(Kind.TEXT, text=True, word=words(cells))
-        return classify(cells, self._seen[place].kinds)
+    def _classify_column(self, index: int, cells: pa.Array) -> CellMasks:
+        if self._columns[index] in self._verbatim:
+            return CellMasks(WORDS, text=True)
+        if self._columns[index] in self._as_text:
+            return CellMasks(CellKind.TEXT, text=True, word=words(cells))
+        return classify(cells, self._seen[index].kinds)
 
     def add(self, block: Block, classified: list[CellMasks], numbers: dict[int, np.ndarray]) -> None:
         """Add what was found; blocks come in order."""
         rows = len(block.cells[0])
         if block.number == 0:
-            self._whole_numbers = frozenset(place for place, masks in enumerate(classified) if masks.kinds == Kind.INT)
-            self._shortest = frozenset(place for place in self._whole_numbers if classified[place].whole is True)
-            self._repeats = frozenset(place for place, cells in enumerate(block.cells) if repeat_themselves(cells))
+            self._whole_numbers = frozenset(
+                index for index, masks in enumerate(classified) if masks.kinds == CellKind.INT
+            )
+            self._shortest = frozenset(index for index in self._whole_numbers if classified[index].whole_number is True)
+            self._repeats = frozenset(index for index, cells in enumerate(block.cells) if repeat_themselves(cells))
         for column, masks in zip(self._seen, classified, strict=True):
             column.add(masks, rows)
         self._size += block.size
@@ -158,8 +184,8 @@ class _FirstPass:
 
     def _collect(self, block: Block, numbers: dict[int, np.ndarray]) -> None:
         if self._numbers is not None:
-            for place, values in numbers.items():
-                self._numbers.setdefault(place, []).append(values)
+            for index, values in numbers.items():
+                self._numbers.setdefault(index, []).append(values)
             if 8 * self._starts[-1] * len(self._numbers) > COLLECT_BYTES:
                 self._numbers = None
         if self._wanted is not None and self._wanted not in self._whole_numbers:
@@ -173,16 +199,16 @@ class _FirstPass:
 
     def values(self, survey: CsvScan) -> dict[str, np.ndarray]:
         """The columns that were collected."""
-        whole = {place for place, kind in enumerate(survey.kinds) if kind == Kind.INT}
-        found, numbers = {}, self._numbers or {}
-        for place in sorted(whole & numbers.keys()):
-            found[survey.columns[place]] = np.concatenate(numbers.pop(place))
+        whole_columns = {index for index, kind in enumerate(survey.kinds) if kind == CellKind.INT}
+        collected, numbers = {}, self._numbers or {}
+        for index in sorted(whole_columns & numbers.keys()):
+            collected[survey.columns[index]] = np.concatenate(numbers.pop(index))
         if self._wanted is not None and self._wanted not in self._whole_numbers:
-            found[self._columns[self._wanted]] = _values(self._cells, survey.kinds[self._wanted])
-        return found
+            collected[self._columns[self._wanted]] = _values(self._cells, survey.kinds[self._wanted])
+        return collected
 
 
-def _clean(block: Block, classified: list[CellMasks], seen: list[_Column]) -> np.ndarray | None:
+def _clean(block: Block, classified: list[CellMasks], seen: list[_ColumnScan]) -> np.ndarray | None:
     """Which lines can be copied as bytes; None if lines are not simply the text between two line ends."""
     if block.quotes or b"\r" in block.content or len(block.lines) != len(block.cells[0]):
         return None
@@ -194,11 +220,11 @@ def _clean(block: Block, classified: list[CellMasks], seen: list[_Column]) -> np
 
 def read_column(open_file: Callable[[], BinaryIO], survey: CsvScan, sep: str, name: str) -> np.ndarray:
     """The values of one column, in another pass."""
-    place = survey.columns.index(name)
+    index = survey.columns.index(name)
 
     def read(block: Block) -> np.ndarray:
         block.repeats = survey.repeats
-        return values(block.cells[place], survey.kinds[place])
+        return values(block.cells[index], survey.kinds[index])
 
     pieces = [piece for _, piece in in_order(blocks(open_file, len(survey.columns), sep), read)]
     return np.concatenate(pieces) if pieces else np.array([], dtype=object)
@@ -206,7 +232,7 @@ def read_column(open_file: Callable[[], BinaryIO], survey: CsvScan, sep: str, na
 
 def read_rows(open_file: Callable[[], BinaryIO], survey: CsvScan, sep: str, name: str, rows: np.ndarray) -> np.ndarray:
     """The values of one column in some rows, in another pass; no more of it is ever in memory."""
-    place = survey.columns.index(name)
+    index = survey.columns.index(name)
     ascending, order = np.unique(rows, return_inverse=True)
     choice = RowChoice(ascending, survey.starts)
 
@@ -215,7 +241,7 @@ def read_rows(open_file: Callable[[], BinaryIO], survey: CsvScan, sep: str, name
         if not len(chosen):
             return None
         block.repeats = survey.repeats
-        return values(block.cells[place].take(pa.array(chosen)), survey.kinds[place])
+        return values(block.cells[index].take(pa.array(chosen)), survey.kinds[index])
 
     pieces = [piece for _, piece in in_order(blocks(open_file, len(survey.columns), sep), read) if piece is not None]
     return np.concatenate(pieces)[order]
@@ -229,7 +255,7 @@ def _narrow(numbers: np.ndarray) -> np.ndarray:
     return numbers
 
 
-def _values(pieces: list[pa.Array], kind: Kind) -> np.ndarray:
+def _values(pieces: list[pa.Array], kind: CellKind) -> np.ndarray:
     return np.concatenate([values(cells, kind) for cells in pieces]) if pieces else np.array([], dtype=object)
 
 

@@ -1,21 +1,22 @@
 """Carries out plans: writes tables, contents and archives, and puts raw files straight into place."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from mlebench.core.paths import SCRATCH
 from mlebench.engine.archives.write_archive import write_pack
+from mlebench.engine.byte_chunks import ByteChunks
+from mlebench.engine.output.folder_plan import FolderPlan, Sizes
 from mlebench.engine.output.placements import Placement
-from mlebench.engine.output.plan import FolderPlan, Sizes
-from mlebench.engine.output.table_files import Job, format_of, write_all
+from mlebench.engine.parquet import ParquetFormat
 from mlebench.engine.progress import SILENT, SILENT_STAGE, Progress, Stage
-from mlebench.engine.tables import Table
-from mlebench.engine.texts import Pieces
+from mlebench.engine.tables import CsvFormat, Format, Quoting, Table, TableOutput, Writable
 from mlebench.engine.threads import in_order
 from mlebench.engine.trees import COPY_BYTES, FolderTree, TreeFile, create
 
@@ -23,11 +24,19 @@ Wanted = TypeVar("Wanted")
 BATCH = 1024  # files that one worker places before it asks for more
 
 
+class TableFile(NamedTuple):
+    """A table, and how and where to write it."""
+
+    table: Table
+    format: Format
+    open: Callable[[], AbstractContextManager[Writable]]
+
+
 def execute_plan(plans: Sequence[FolderPlan], scratch: Path, progress: Progress = SILENT) -> None:
     """Write and place everything planned; each plan has been checked."""
     stage = progress.stage("preparing", _weight(plans))
     with TemporaryDirectory(dir=scratch, prefix=SCRATCH) as folder:
-        write_all(list(_table_jobs(plans, Path(folder))), Path(folder), stage)
+        _write_tables(list(_table_files(plans, Path(folder))), Path(folder), stage)
         for plan in plans:
             for name, content in _unwritten(plan, plan.contents):
                 with plan.create(name, stage if _known_size(content) else SILENT_STAGE) as stream:
@@ -36,8 +45,15 @@ def execute_plan(plans: Sequence[FolderPlan], scratch: Path, progress: Progress 
             for name, pack in _unwritten(plan, plan.packs):
                 with plan.create(name) as stream:
                     write_pack(stream, pack, Path(folder), stage)
-            _place(plan, stage)
+            _place_files(plan, stage)
     stage.finish()
+
+
+def format_of(name: str, quoting: Quoting = "minimal", float_format: str | None = None) -> Format:
+    """How a table is written to a file of this name."""
+    if name.endswith(".parquet"):
+        return ParquetFormat()
+    return CsvFormat(quoting, float_format, "\t" if name.endswith(".tsv") else ",")
 
 
 def _unwritten(plan: FolderPlan, wanted: Mapping[str, Wanted]) -> Iterator[tuple[str, Wanted]]:
@@ -56,22 +72,37 @@ def _weight(plans: Sequence[FolderPlan]) -> int:
 
 
 def _known_size(content: Iterable[bytes]) -> int:
-    return content.known_size or 0 if isinstance(content, Pieces) else 0
+    return content.known_size or 0 if isinstance(content, ByteChunks) else 0
 
 
-def _table_jobs(plans: Sequence[FolderPlan], scratch: Path) -> Iterator[Job]:
+def _table_files(plans: Sequence[FolderPlan], scratch: Path) -> Iterator[TableFile]:
     for plan in plans:
         for name, (table, format) in _unwritten(plan, plan.tables):
-            yield Job(table, format, lambda plan=plan, name=name: plan.create(name))
+            yield TableFile(table, format, lambda plan=plan, name=name: plan.create(name))
         for _, pack in _unwritten(plan, plan.packs):
             for member, content in pack.members.items():
                 if isinstance(content, Table):
                     path = pack.spooled[member] = scratch / f"{id(pack)}-{len(pack.spooled)}"
                     opened = lambda path=path: create(str(path), buffering=COPY_BYTES)  # noqa: E731
-                    yield Job(content, format_of(member, pack.quoting), opened)
+                    yield TableFile(content, format_of(member, pack.quoting), opened)
 
 
-def _place(plan: FolderPlan, stage: Stage) -> None:
+def _write_tables(files: Sequence[TableFile], scratch: Path, stage: Stage) -> None:
+    """Write all tables, source by source: one pass over each large file, and at most one source in memory."""
+    by_source: dict[int, list[TableFile]] = {}
+    for file in files:
+        by_source.setdefault(id(file.table.source), []).append(file)
+    for files_of_source in by_source.values():
+        source = files_of_source[0].table.source
+        with ExitStack() as stack:
+            targets = [
+                TableOutput(file.table, file.format, stack.enter_context(file.open())) for file in files_of_source
+            ]
+            source.write(targets, scratch, stage)
+        source.forget()
+
+
+def _place_files(plan: FolderPlan, stage: Stage) -> None:
     """Put raw files into place; files that an interrupted attempt already placed are left alone."""
     work = partial(_place_batch, plan, stage)
     batches = _batches(plan)

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from mlebench.core.errors import PrerequisiteError, RawDataError
-from mlebench.engine.records.source import RecordSource, WholeNumbers
+from mlebench.engine.records.record_source import RecordSource, WholeNumbers
 from mlebench.engine.row_order import binary_array
-from mlebench.engine.tables import Stored
+from mlebench.engine.tables import StoredColumn
 
 BLOCK_BYTES = 4 << 20
 _DOUBLE, _TEXT, _DOCUMENT, _ARRAY, _BINARY, _TRUTH, _NULL, _INT32, _INT64 = 1, 2, 3, 4, 5, 8, 10, 16, 18
@@ -35,7 +35,7 @@ class BsonSource(RecordSource):
     def __init__(self, open_file: Callable[[], BinaryIO], size: int):
         super().__init__(open_file, size)
         self._columns: dict[str, None] = {}
-        self._whole: set[str] = set()
+        self._whole_names: set[str] = set()
 
     @property
     def columns(self) -> list[str]:
@@ -51,12 +51,12 @@ class BsonSource(RecordSource):
             block.check()
             numbers.add(block)
             yield len(block.elements)
-        self._numbers, self._whole = numbers.columns(), numbers.names
+        self._numbers, self._whole_names = numbers.columns(), numbers.names
 
     def values(self, name: str, rows: np.ndarray | None = None) -> np.ndarray:
         """A field: whole numbers if every document has one, otherwise objects as they are."""
         values = super().values(name, rows)
-        return values.astype(np.int64) if name in self._whole else values
+        return values.astype(np.int64) if name in self._whole_names else values
 
     def blocks(self) -> Iterator["_Documents"]:
         with self.open() as stream:
@@ -102,7 +102,7 @@ class _Documents:
 
     def whole_numbers(self) -> Mapping[str, np.ndarray]:
         every = np.arange(len(self.elements))
-        names = [name for name in self.elements[0] if all(self._is_whole(name, each) for each in self.elements)]
+        names = [name for name in self.elements[0] if all(self._is_whole(name, elements) for elements in self.elements)]
         return {name: self.values(name, every).astype(np.int64) for name in names}
 
     def _is_whole(self, name: str, elements: Elements) -> bool:
@@ -112,17 +112,17 @@ class _Documents:
         return binary_array(np.array(self._offsets), self._content).take(pa.array(rows))
 
     def printed(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
-        kept = {field.name: name for name, field in fields.items() if isinstance(field, Stored)}
-        added = {name: field for name, field in fields.items() if not isinstance(field, Stored)}
+        stored = {field.name: name for name, field in fields.items() if isinstance(field, StoredColumn)}
+        added = {name: field for name, field in fields.items() if not isinstance(field, StoredColumn)}
         documents = []
-        for place, row in enumerate(rows.tolist()):
+        for number, row in enumerate(rows.tolist()):
             # The remaining fields keep their order in the document.
             pieces = {
-                kept[name]: _raw_element(kept[name], kind, self._content[start:end])
+                stored[name]: _raw_element(stored[name], kind, self._content[start:end])
                 for name, (kind, start, end) in self.elements[row].items()
-                if name in kept
+                if name in stored
             }
-            pieces |= {name: encode_element(name, _plain(values, place)) for name, values in added.items()}
+            pieces |= {name: encode_element(name, _plain(values, number)) for name, values in added.items()}
             first = pieces.pop(_FIRST, b"")
             documents.append(_document(first + b"".join(pieces.values())))
         return pa.array(documents, pa.large_binary())
@@ -143,9 +143,9 @@ def _raw_element(name: str, kind: int, content: bytes) -> bytes:
     return bytes([kind]) + name.encode() + b"\0" + content
 
 
-def _plain(values: np.ndarray, place: int) -> Any:
+def _plain(values: np.ndarray, index: int) -> Any:
     """A value of a column as Python has it; a gap in a column of texts is None."""
-    value = values[place]
+    value = values[index]
     if values.dtype == object:
         return None if value is np.nan else value
     return value.item()
@@ -167,7 +167,7 @@ def _encode(value: Any) -> tuple[int, bytes]:
     if isinstance(value, bytes):
         return _BINARY, _LENGTH.pack(len(value)) + b"\0" + value
     if isinstance(value, list):
-        return _ARRAY, encode_document({str(place): item for place, item in enumerate(value)})
+        return _ARRAY, encode_document({str(index): item for index, item in enumerate(value)})
     if isinstance(value, Mapping):
         return _DOCUMENT, encode_document(value)
     raise TypeError(f"{type(value).__name__} cannot be a value in BSON here")
@@ -179,35 +179,35 @@ def _document(elements: bytes) -> bytes:
 
 def _offsets(content: bytes) -> list[int]:
     """Where whole documents begin, and where the last one ends."""
-    offsets, place = [0], 0
-    while place + 4 <= len(content):
-        (length,) = _LENGTH.unpack_from(content, place)
+    offsets, offset = [0], 0
+    while offset + 4 <= len(content):
+        (length,) = _LENGTH.unpack_from(content, offset)
         if length < 5:
             raise _damaged("a document has an impossible length")
-        place += length
-        if place > len(content):
+        offset += length
+        if offset > len(content):
             break
-        offsets.append(place)
+        offsets.append(offset)
     return offsets
 
 
 def _elements(content: bytes, start: int) -> Elements:
     """The elements of the document that begins here."""
     (length,) = _LENGTH.unpack_from(content, start)
-    place, end = start + 4, start + length - 1
-    found: Elements = {}
-    while place < end:
-        kind, stop = content[place], content.find(b"\0", place + 1, end)
+    offset, end = start + 4, start + length - 1
+    elements: Elements = {}
+    while offset < end:
+        kind, stop = content[offset], content.find(b"\0", offset + 1, end)
         if stop < 0:
             raise _damaged("a field has no end")
-        name = _name(content[place + 1 : stop])
-        place = stop + 1 + _value_size(content, kind, stop + 1)
-        if place > end or name in found:
+        name = _name(content[offset + 1 : stop])
+        offset = stop + 1 + _value_size(content, kind, stop + 1)
+        if offset > end or name in elements:
             raise _damaged(f"the field {name} occurs twice, or is longer than its document")
-        found[name] = kind, stop + 1, place
-    if place != end or content[end : end + 1] != b"\0":
+        elements[name] = kind, stop + 1, offset
+    if offset != end or content[end : end + 1] != b"\0":
         raise _damaged("a document does not end where it should")
-    return found
+    return elements
 
 
 def _name(content: bytes) -> str:
@@ -232,7 +232,7 @@ def _check(content: bytes, kind: int, start: int, end: int) -> None:
     """Refuse a value that an encoder would change."""
     if kind in (_DOCUMENT, _ARRAY):
         inner = _elements(content, start)
-        if kind == _ARRAY and list(inner) != [str(place) for place in range(len(inner))]:
+        if kind == _ARRAY and list(inner) != [str(index) for index in range(len(inner))]:
             raise _unusual("an array with names of its own")
         for element in inner.values():
             _check(content, *element)
@@ -266,9 +266,9 @@ def _decode(content: bytes, kind: int, start: int, end: int) -> Any:
     return inner if kind == _DOCUMENT else list(inner.values())
 
 
-def _damaged(how: str) -> RawDataError:
-    return RawDataError(f"a BSON file is damaged: {how}")
+def _damaged(fault: str) -> RawDataError:
+    return RawDataError(f"a BSON file is damaged: {fault}")
 
 
-def _unusual(what: str) -> PrerequisiteError:
-    return PrerequisiteError(f"a BSON file holds {what}, which cannot be copied safely; get the original data")
+def _unusual(feature: str) -> PrerequisiteError:
+    return PrerequisiteError(f"a BSON file holds {feature}, which cannot be copied safely; get the original data")

@@ -20,9 +20,9 @@ import pyarrow as pa
 from mlebench.engine.frames import as_values, text_as_objects, values_of
 from mlebench.engine.records.ascii import in_ascii
 from mlebench.engine.records.jsonrecords import record_type
-from mlebench.engine.records.source import RECORDS, RecordSource
+from mlebench.engine.records.record_source import RECORDS, RecordSource
 from mlebench.engine.row_order import binary_array
-from mlebench.engine.tables import STREAM_BYTES, Stored, Table, Writable
+from mlebench.engine.tables import STREAM_BYTES, StoredColumn, Table, Writable
 
 _Columns = dict[str, Sequence[Any]]
 _Fields = TypeVar("_Fields", _Columns, pd.DataFrame)
@@ -60,7 +60,7 @@ class JsonLinesSource(RecordSource):
         super().__init__(open_file, size)
         self._chunk_lines = chunk_lines
         self._columns: list[str] | None = None
-        self._kept: list[_Lines] = []  # all blocks, parsed once, of a file that is typed whole or is small
+        self._parsed: list[_LineBlock] = []  # all blocks, parsed once, of a file that is typed whole or is small
 
     @property
     def columns(self) -> list[str]:
@@ -76,22 +76,22 @@ class JsonLinesSource(RecordSource):
                 if any(rows):
                     yield sum(rows)
 
-    def blocks(self) -> Iterator["_Lines"]:
-        if self._kept:
-            yield from self._kept
+    def blocks(self) -> Iterator["_LineBlock"]:
+        if self._parsed:
+            yield from self._parsed
             return
-        kept, columns = [], self._columns
+        line_blocks, columns = [], self._columns
         for lines in self._chunks():
-            block = _Lines(lines, sum(map(len, lines)), columns)
+            block = _LineBlock(lines, sum(map(len, lines)), columns)
             columns = columns or block.columns
             if self._chunk_lines is None or self.size < STREAM_BYTES:
-                kept.append(block)
+                line_blocks.append(block)
             yield block
-        self._kept = kept
+        self._parsed = line_blocks
 
     def forget(self) -> None:
         super().forget()
-        self._kept = []
+        self._parsed = []
 
     def _chunks(self) -> Iterator[list[bytes]]:
         with self.open() as stream:
@@ -113,14 +113,14 @@ def _universal_lines(stream: Iterable[bytes]) -> Iterator[bytes]:
             yield line
 
 
-class _Lines:
+class _LineBlock:
     """Some lines; read in the fast way where that is safe, otherwise by pandas."""
 
     def __init__(self, lines: list[bytes], size: int, columns: list[str] | None):
         self._lines = lines
         self.size = size
         self._expected = columns  # the fields of the blocks before
-        self._some: _Columns = {}  # fields that were read on their own
+        self._single_fields: _Columns = {}  # fields that were read on their own
         self._odd = False  # whether only pandas can read these lines
 
     @cached_property
@@ -171,29 +171,29 @@ class _Lines:
         return list(self._frame if names is None else names)
 
     def values(self, name: str, rows: np.ndarray) -> np.ndarray:
-        if name not in self._some:
+        if name not in self._single_fields:
             wanted = lambda kinds: {name: kinds[name], **_whole_numbers(kinds)}  # noqa: E731
-            self._some |= self._read(lambda lines, kinds: _values(lines, wanted(kinds))) or {}
+            self._single_fields |= self._read(lambda lines, kinds: _values(lines, wanted(kinds))) or {}
         if self._odd:
             return values_of(self._frame[name])[rows]
-        column = self._some[name]
+        column = self._single_fields[name]
         return as_values([column[row] for row in rows.tolist()])
 
     def whole_numbers(self) -> Mapping[str, np.ndarray]:
-        numbers = self._some or self._read(lambda lines, kinds: _values(lines, _whole_numbers(kinds)))
+        numbers = self._single_fields or self._read(lambda lines, kinds: _values(lines, _whole_numbers(kinds)))
         if numbers is None or self._odd:
             return {name: self._frame[name].to_numpy() for name in self.columns if self._frame[name].dtype == np.int64}
         return {name: np.array(numbers[name], dtype=np.int64) for name in _whole_numbers(self._kinds)}
 
     def copied(self, rows: np.ndarray) -> pa.Array:
-        return self.printed({name: Stored(name) for name in self.columns}, rows)
+        return self.printed({name: StoredColumn(name) for name in self.columns}, rows)
 
     def printed(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
         if self._plain is None or not all(map(_is_plain, fields.values())) or _ODD_NAME.search("".join(fields)):
             return self._printed_by_pandas(fields, rows)
         chosen, columns = rows.tolist(), []
         for field in fields.values():
-            if isinstance(field, Stored):
+            if isinstance(field, StoredColumn):
                 stored = self._plain[field.name]
                 columns.append([stored[row] for row in chosen])
             else:
@@ -209,7 +209,7 @@ class _Lines:
     def _printed_by_pandas(self, fields: Mapping[str, Any], rows: np.ndarray) -> pa.Array:
         chosen = self._frame.take(rows)
         columns = {
-            name: chosen[field.name] if isinstance(field, Stored) else pd.Series(field, chosen.index, field.dtype)
+            name: chosen[field.name] if isinstance(field, StoredColumn) else pd.Series(field, chosen.index, field.dtype)
             for name, field in fields.items()
         }
         return pa.array(json_lines(pd.DataFrame(columns)).splitlines(keepends=True), pa.large_binary())
@@ -232,7 +232,7 @@ def json_lines(frame: pd.DataFrame) -> bytes:
 
 def _is_plain(field: Any) -> bool:
     """Whether values are texts or whole numbers: how those are printed is known."""
-    return isinstance(field, Stored) or field.dtype.kind == "i" or all(type(value) is str for value in field)
+    return isinstance(field, StoredColumn) or field.dtype.kind == "i" or all(type(value) is str for value in field)
 
 
 @lru_cache

@@ -16,16 +16,16 @@ def json_items(stream: BinaryIO) -> Iterator[Any]:
     with io.TextIOWrapper(stream, encoding="utf-8") as text:
         while True:
             try:
-                found = _next_item(buffer, at, mark)
+                span = _next_item(buffer, at, mark)
             except ValueError:  # perhaps because the piece ends here
                 more = text.read(max(PIECE_CHARACTERS, len(buffer) - at))
                 if not more:
                     raise
                 buffer, at = buffer[at:] + more, 0
                 continue
-            if found is None:
+            if span is None:
                 return
-            item, at = found
+            item, at = span
             yield item
             mark = ","
 
@@ -44,8 +44,8 @@ def _next_item(text: str, at: int, mark: str) -> tuple[Any, int] | None:
 
 def _find(text: str, at: int, wanted: tuple[str, ...] = ("",)) -> int:
     """Where the next character other than white space is; it must be one of the wanted ones."""
-    found = _SPACE.match(text, at)
-    at = found.end() if found else at
+    match = _SPACE.match(text, at)
+    at = match.end() if match else at
     if at == len(text) or not text.startswith(wanted, at):
         raise json.JSONDecodeError(f"Expecting {' or '.join(wanted) or 'value'}", text, at)
     return at

@@ -15,7 +15,7 @@ import msgspec
 
 from mlebench.engine.progress import SILENT_STAGE, Stage
 from mlebench.engine.records.ascii import in_ascii
-from mlebench.engine.records.source import no_garbage
+from mlebench.engine.records.record_source import no_garbage
 
 PLAIN = int | str | bool | None
 _PLAIN_KINDS = {int, str, bool, NoneType}
@@ -50,14 +50,14 @@ class Records(Sequence[dict[str, Any]]):
         return self._count
 
     @overload
-    def __getitem__(self, place: int) -> dict[str, Any]: ...
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
     @overload
-    def __getitem__(self, place: slice) -> "Records": ...
-    def __getitem__(self, place: int | slice) -> "dict[str, Any] | Records":
-        if isinstance(place, slice):
-            fields = {name: values[place] for name, values in self._fields.items()}
-            return Records(fields, len(range(self._count)[place]))
-        row = range(self._count)[place]  # raises IndexError even if there is no field
+    def __getitem__(self, index: slice) -> "Records": ...
+    def __getitem__(self, index: int | slice) -> "dict[str, Any] | Records":
+        if isinstance(index, slice):
+            fields = {name: values[index] for name, values in self._fields.items()}
+            return Records(fields, len(range(self._count)[index]))
+        row = range(self._count)[index]  # raises IndexError even if there is no field
         values = ((name, values[row]) for name, values in self._fields.items())
         return {name: value for name, value in values if value is not _ABSENT}
 
@@ -100,14 +100,14 @@ def read_with_records(text: bytes, lists: Sequence[str], stage: Stage = SILENT_S
     try:
         parts = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     except msgspec.MsgspecError:
-        whole = json.loads(text.decode("utf-8"))
-        return whole | {name: Records.of(whole[name]) for name in lists}
-    whole = {}
+        document = json.loads(text.decode("utf-8"))
+        return document | {name: Records.of(document[name]) for name in lists}
+    document = {}
     with no_garbage():
         for name, part in parts.items():
-            whole[name] = _read_list(part) if name in lists else _loads(part)
+            document[name] = _read_list(part) if name in lists else _loads(part)
             stage.advance(len(part))
-    return whole
+    return document
 
 
 def _read_list(part: msgspec.Raw) -> Records:

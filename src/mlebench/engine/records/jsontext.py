@@ -21,12 +21,12 @@ def encode_json(value: Any, *, indent: int | None = None, sort_keys: bool = Fals
 
 def json_pieces(value: Any, *, indent: int | None = None, sort_keys: bool = False) -> Iterator[bytes]:
     """Yield the JSON text in pieces."""
-    printer = _Printer(sort_keys) if indent is None else _IndentingPrinter(sort_keys, indent)
+    printer = _JsonPrinter(sort_keys) if indent is None else _IndentingPrinter(sort_keys, indent)
     for piece in printer.pieces(value, 0):
         yield piece if isinstance(piece, bytes) else piece.encode("ascii")
 
 
-class _Printer:
+class _JsonPrinter:
     """Prints on one line."""
 
     def __init__(self, sort_keys: bool):
@@ -61,7 +61,7 @@ class _Printer:
         return json.dumps(value, sort_keys=self._sort_keys, default=list)
 
 
-class _IndentingPrinter(_Printer):
+class _IndentingPrinter(_JsonPrinter):
     def __init__(self, sort_keys: bool, indent: int):
         super().__init__(sort_keys)
         self._indent = indent

@@ -1,7 +1,7 @@
 """TFRecord files of `tf.train.Example`s, read and (for twins) written without TensorFlow."""
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import BinaryIO
 
@@ -15,24 +15,49 @@ def tfrecord_values(stream: BinaryIO, feature: str) -> list[bytes]:
 
 
 def tfrecords(stream: BinaryIO) -> Iterator[bytes]:
-    """The records of a TFRecord file: each is framed by its length and two checksums, which are not checked."""
+    """The records of a TFRecord file."""
+    return (record for _, record, _ in _frames(stream))
+
+
+def _frames(stream: BinaryIO) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """Each record with what frames it: its length and a checksum, and another checksum. These are not checked."""
     while header := stream.read(12):
         (length,) = struct.unpack("<Q", header[:8].ljust(8, b"\0"))
         record = stream.read(length)
-        if len(header) < 12 or len(record) < length or len(stream.read(4)) < 4:
+        checksum = stream.read(4)
+        if len(header) < 12 or len(record) < length or len(checksum) < 4:
             raise ValueError("a TFRecord file ends in the middle of a record")
-        yield record
+        yield header, record, checksum
+
+
+def select_tfrecords(
+    stream: BinaryIO, feature: str, values: Collection[bytes], kept: Collection[str] | None = None
+) -> Iterator[bytes]:
+    """The records whose feature has one of the values, with their frames; with `kept`, with these features only."""
+    names = None if kept is None else frozenset(map(str.encode, kept))
+    for header, record, checksum in _frames(stream):
+        if _example_feature(record, feature) in values:
+            yield b"".join([header, record, checksum]) if names is None else _framed(_reduced(record, names))
 
 
 def tfrecord_bytes(examples: Sequence[Example]) -> bytes:
     """A TFRecord file with a record for each example, and the checksums that TensorFlow asks for."""
-    pieces = []
+    records = []
     for example in examples:
         entries = (_field(1, _field(1, name.encode()) + _field(2, _feature(value))) for name, value in example.items())
-        record = _field(1, b"".join(entries))
-        length = struct.pack("<Q", len(record))
-        pieces += length, masked_checksum(length), record, masked_checksum(record)
-    return b"".join(pieces)
+        records.append(_framed(_field(1, b"".join(entries))))
+    return b"".join(records)
+
+
+def _framed(record: bytes) -> bytes:
+    length = struct.pack("<Q", len(record))
+    return b"".join([length, masked_checksum(length), record, masked_checksum(record)])
+
+
+def _reduced(record: bytes, kept: frozenset[bytes]) -> bytes:
+    """An example with these features only; nothing else of the record stays."""
+    entries = (entry for features in _fields(record, 1) for entry in _fields(features, 1))
+    return _field(1, b"".join(_field(1, entry) for entry in entries if kept.issuperset(_fields(entry, 1))))
 
 
 def _example_feature(record: bytes, feature: str) -> bytes:
@@ -56,31 +81,31 @@ def _path(message: bytes, *numbers: int) -> Iterator[bytes]:
 
 def _fields(message: bytes, number: int) -> Iterator[bytes]:
     """The length-delimited fields with this number, of a protobuf message."""
-    place = 0
-    while place < len(message):
-        key, place = _varint(message, place)
+    offset = 0
+    while offset < len(message):
+        key, offset = _varint(message, offset)
         kind = key & 7
         if kind == 2:
-            length, place = _varint(message, place)
+            length, offset = _varint(message, offset)
             if key >> 3 == number:
-                yield message[place : place + length]
-            place += length
+                yield message[offset : offset + length]
+            offset += length
         elif kind == 0:
-            _, place = _varint(message, place)
+            _, offset = _varint(message, offset)
         elif kind in (1, 5):
-            place += 8 if kind == 1 else 4
+            offset += 8 if kind == 1 else 4
         else:
             raise ValueError(f"a protobuf message has a field of unknown kind {kind}")
 
 
-def _varint(message: bytes, place: int) -> tuple[int, int]:
+def _varint(message: bytes, offset: int) -> tuple[int, int]:
     value = shift = 0
     while True:
-        byte = message[place]
+        byte = message[offset]
         value |= (byte & 0x7F) << shift
-        place, shift = place + 1, shift + 7
+        offset, shift = offset + 1, shift + 7
         if byte < 0x80:
-            return value, place
+            return value, offset
 
 
 def _feature(value: bytes | int | float) -> bytes:

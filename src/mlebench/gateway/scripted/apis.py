@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from mlebench.gateway.scripted.script import Answer, Asked, ToolCall
+from mlebench.gateway.scripted.script import ScriptedAnswer, ScriptedRequest, ToolCall
 
 Body = dict[str, Any]
-Events = Iterator[tuple[str | None, Body | str]]  # (name of the event, data)
+StreamEvents = Iterator[tuple[str | None, Body | str]]  # (name of the event, data)
 PIECES = 4  # the pieces that a text is streamed in, as from a real model
 _TEXTS = ("text", "content", "output", "input", "arguments", "function", "tool_calls")
 
 
 @dataclass(frozen=True)
 class Api:
-    asked: Callable[[Body], Asked]
-    whole: Callable[[Answer, Asked], Body]
-    stream: Callable[[Answer, Asked], Events]
+    request: Callable[[Body], ScriptedRequest]
+    body: Callable[[ScriptedAnswer, ScriptedRequest], Body]
+    stream: Callable[[ScriptedAnswer, ScriptedRequest], StreamEvents]
 
 
 def _text(value: Any) -> str:
@@ -33,20 +33,20 @@ def _text(value: Any) -> str:
     return ""
 
 
-def _asked(body: Body, messages: list[Any], *, with_usage: bool = True) -> Asked:
-    told = [item for item in messages if isinstance(item, dict)]
-    own = [_is_own(item) for item in told]
-    others = [item for item, is_own in zip(told, own, strict=True) if not is_own and item.get("role") != "system"]
+def _scripted_request(body: Body, messages: list[Any], *, with_usage: bool = True) -> ScriptedRequest:
+    dialogue = [item for item in messages if isinstance(item, dict)]
+    own = [_is_own(item) for item in dialogue]
+    inputs = [item for item, is_own in zip(dialogue, own, strict=True) if not is_own and item.get("role") != "system"]
     tools = [tool for tool in [*(body.get("tools") or []), *(body.get("functions") or [])] if isinstance(tool, dict)]
     names = [tool.get("name") or (tool.get("function") or {}).get("name") for tool in tools]
     start = _text(body.get("system")) or _text(body.get("instructions"))
-    return Asked(
+    return ScriptedRequest(
         model=str(body.get("model")),
         stream=body.get("stream") is True,
         with_usage=with_usage,
         turn=sum(is_own and not before for before, is_own in zip([False, *own], own, strict=False)),
-        last=_text(others[-1]) if others else "",
-        prompt="\n".join(filter(None, [start, *map(_text, told)])),
+        last=_text(inputs[-1]) if inputs else "",
+        prompt="\n".join(filter(None, [start, *map(_text, dialogue)])),
         tools=tuple(str(name) for name in names if name),
     )
 
@@ -71,13 +71,13 @@ def _id(kind: str) -> str:
 # Chat completions
 
 
-def _chat_asked(body: Body) -> Asked:
+def _chat_request(body: Body) -> ScriptedRequest:
     wanted = (body.get("stream_options") or {}).get("include_usage") is True
-    return _asked(body, body.get("messages") or [], with_usage=wanted)
+    return _scripted_request(body, body.get("messages") or [], with_usage=wanted)
 
 
-def _chat_usage(answer: Answer, asked: Asked) -> Body:
-    tokens = answer.tokens(asked)
+def _chat_usage(answer: ScriptedAnswer, request: ScriptedRequest) -> Body:
+    tokens = answer.tokens(request)
     return {
         "prompt_tokens": tokens["input"],
         "completion_tokens": tokens["output"],
@@ -87,31 +87,31 @@ def _chat_usage(answer: Answer, asked: Asked) -> Body:
     }
 
 
-def _chat_calls(answer: Answer) -> list[Body]:
+def _chat_calls(answer: ScriptedAnswer) -> list[Body]:
     return [
         {"id": _id("call"), "type": "function", "function": {"name": call.name, "arguments": _arguments(call)}}
         for call in answer.tool_calls
     ]
 
 
-def _chat_head(kind: str, asked: Asked) -> Body:
-    return {"id": _id("chatcmpl"), "object": kind, "created": int(time.time()), "model": asked.model}
+def _chat_head(kind: str, request: ScriptedRequest) -> Body:
+    return {"id": _id("chatcmpl"), "object": kind, "created": int(time.time()), "model": request.model}
 
 
-def _chat_end(answer: Answer) -> str:
+def _chat_end(answer: ScriptedAnswer) -> str:
     return "tool_calls" if answer.tool_calls else "stop"
 
 
-def _chat_whole(answer: Answer, asked: Asked) -> Body:
+def _chat_body(answer: ScriptedAnswer, request: ScriptedRequest) -> Body:
     message: Body = {"role": "assistant", "content": answer.text or None}
     if answer.tool_calls:
         message["tool_calls"] = _chat_calls(answer)
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _chat_end(answer)}
-    return {**_chat_head("chat.completion", asked), "choices": [choice], "usage": _chat_usage(answer, asked)}
+    return {**_chat_head("chat.completion", request), "choices": [choice], "usage": _chat_usage(answer, request)}
 
 
-def _chat_stream(answer: Answer, asked: Asked) -> Events:
-    head = _chat_head("chat.completion.chunk", asked)
+def _chat_stream(answer: ScriptedAnswer, request: ScriptedRequest) -> StreamEvents:
+    head = _chat_head("chat.completion.chunk", request)
     deltas: list[Body] = [{"role": "assistant", "content": ""}]
     deltas += [{"content": piece} for piece in _pieces(answer.text)]
     for index, call in enumerate(_chat_calls(answer)):
@@ -126,46 +126,46 @@ def _chat_stream(answer: Answer, asked: Asked) -> Events:
     for delta in deltas:
         yield None, {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
     yield None, {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": _chat_end(answer)}]}
-    if asked.with_usage:
-        yield None, {**head, "choices": [], "usage": _chat_usage(answer, asked)}
+    if request.with_usage:
+        yield None, {**head, "choices": [], "usage": _chat_usage(answer, request)}
     yield None, "[DONE]"
 
 
 # Completions
 
 
-def _completion_asked(body: Body) -> Asked:
+def _completion_request(body: Body) -> ScriptedRequest:
     wanted = (body.get("stream_options") or {}).get("include_usage") is True
-    return _asked(body, [{"role": "user", "content": body.get("prompt")}], with_usage=wanted)
+    return _scripted_request(body, [{"role": "user", "content": body.get("prompt")}], with_usage=wanted)
 
 
-def _completion(asked: Asked, text: str, end: str | None) -> Body:
+def _completion(request: ScriptedRequest, text: str, end: str | None) -> Body:
     choice = {"index": 0, "text": text, "logprobs": None, "finish_reason": end}
-    return {**_chat_head("text_completion", asked), "choices": [choice]}
+    return {**_chat_head("text_completion", request), "choices": [choice]}
 
 
-def _completion_whole(answer: Answer, asked: Asked) -> Body:
-    return {**_completion(asked, answer.text, "stop"), "usage": _chat_usage(answer, asked)}
+def _completion_body(answer: ScriptedAnswer, request: ScriptedRequest) -> Body:
+    return {**_completion(request, answer.text, "stop"), "usage": _chat_usage(answer, request)}
 
 
-def _completion_stream(answer: Answer, asked: Asked) -> Events:
+def _completion_stream(answer: ScriptedAnswer, request: ScriptedRequest) -> StreamEvents:
     for piece in _pieces(answer.text):
-        yield None, _completion(asked, piece, None)
-    yield None, _completion(asked, "", "stop")
-    if asked.with_usage:
-        yield None, {**_completion(asked, "", "stop"), "choices": [], "usage": _chat_usage(answer, asked)}
+        yield None, _completion(request, piece, None)
+    yield None, _completion(request, "", "stop")
+    if request.with_usage:
+        yield None, {**_completion(request, "", "stop"), "choices": [], "usage": _chat_usage(answer, request)}
     yield None, "[DONE]"
 
 
 # Responses
 
 
-def _response_asked(body: Body) -> Asked:
-    given = body.get("input")
-    return _asked(body, given if isinstance(given, list) else [{"role": "user", "content": given}])
+def _response_request(body: Body) -> ScriptedRequest:
+    content = body.get("input")
+    return _scripted_request(body, content if isinstance(content, list) else [{"role": "user", "content": content}])
 
 
-def _response_items(answer: Answer) -> list[Body]:
+def _response_items(answer: ScriptedAnswer) -> list[Body]:
     items: list[Body] = []
     if answer.text:
         part = {"type": "output_text", "text": answer.text, "annotations": []}
@@ -178,8 +178,8 @@ def _response_items(answer: Answer) -> list[Body]:
     return items
 
 
-def _response_whole(answer: Answer, asked: Asked) -> Body:
-    tokens = answer.tokens(asked)
+def _response_body(answer: ScriptedAnswer, request: ScriptedRequest) -> Body:
+    tokens = answer.tokens(request)
     return {
         "id": _id("resp"),
         "object": "response",
@@ -189,7 +189,7 @@ def _response_whole(answer: Answer, asked: Asked) -> Body:
         "incomplete_details": None,
         "instructions": None,
         "metadata": {},
-        "model": asked.model,
+        "model": request.model,
         "output": _response_items(answer),
         "parallel_tool_calls": True,
         "temperature": 1.0,
@@ -206,13 +206,13 @@ def _response_whole(answer: Answer, asked: Asked) -> Body:
     }
 
 
-def _response_stream(answer: Answer, asked: Asked) -> Events:
-    whole = _response_whole(answer, asked)
-    begun = {**whole, "status": "in_progress", "output": [], "usage": None}
+def _response_stream(answer: ScriptedAnswer, request: ScriptedRequest) -> StreamEvents:
+    body = _response_body(answer, request)
+    begun = {**body, "status": "in_progress", "output": [], "usage": None}
     events: list[Body] = [{"type": f"response.{kind}", "response": begun} for kind in ("created", "in_progress")]
-    for index, item in enumerate(whole["output"]):
+    for index, item in enumerate(body["output"]):
         events += _item_events(index, item)
-    events.append({"type": "response.completed", "response": whole})
+    events.append({"type": "response.completed", "response": body})
     for number, event in enumerate(events):
         yield event["type"], {**event, "sequence_number": number}
 
@@ -243,19 +243,19 @@ def _item_events(index: int, item: Body) -> list[Body]:
 # Messages
 
 
-def _message_asked(body: Body) -> Asked:
-    return _asked(body, body.get("messages") or [])
+def _message_request(body: Body) -> ScriptedRequest:
+    return _scripted_request(body, body.get("messages") or [])
 
 
-def _message_blocks(answer: Answer) -> list[Body]:
+def _message_blocks(answer: ScriptedAnswer) -> list[Body]:
     blocks: list[Body] = [{"type": "text", "text": answer.text}] if answer.text else []
     for call in answer.tool_calls:
         blocks.append({"type": "tool_use", "id": _id("toolu"), "name": call.name, "input": call.arguments})
     return blocks
 
 
-def _message_usage(answer: Answer, asked: Asked) -> Body:
-    tokens = answer.tokens(asked)
+def _message_usage(answer: ScriptedAnswer, request: ScriptedRequest) -> Body:
+    tokens = answer.tokens(request)
     return {
         "input_tokens": tokens["input"] - tokens["cached"],  # here, unlike elsewhere, cached ones are separate
         "cache_read_input_tokens": tokens["cached"],
@@ -264,45 +264,45 @@ def _message_usage(answer: Answer, asked: Asked) -> Body:
     }
 
 
-def _message_whole(answer: Answer, asked: Asked) -> Body:
+def _message_body(answer: ScriptedAnswer, request: ScriptedRequest) -> Body:
     return {
         "id": _id("msg"),
         "type": "message",
         "role": "assistant",
-        "model": asked.model,
+        "model": request.model,
         "content": _message_blocks(answer),
         "stop_reason": "tool_use" if answer.tool_calls else "end_turn",
         "stop_sequence": None,
-        "usage": _message_usage(answer, asked),
+        "usage": _message_usage(answer, request),
     }
 
 
-def _message_stream(answer: Answer, asked: Asked) -> Events:
-    whole = _message_whole(answer, asked)
-    begun = {**whole, "content": [], "stop_reason": None, "usage": {**whole["usage"], "output_tokens": 1}}
+def _message_stream(answer: ScriptedAnswer, request: ScriptedRequest) -> StreamEvents:
+    body = _message_body(answer, request)
+    begun = {**body, "content": [], "stop_reason": None, "usage": {**body["usage"], "output_tokens": 1}}
     events: list[Body] = [{"type": "message_start", "message": begun}]
-    for index, block in enumerate(whole["content"]):
+    for index, block in enumerate(body["content"]):
         if block["type"] == "text":
             empty, text = {**block, "text": ""}, block["text"]
             kind, key = "text_delta", "text"
         else:
-            given = block["input"]
-            empty, text = {**block, "input": {}}, given if isinstance(given, str) else json.dumps(given)
+            content = block["input"]
+            empty, text = {**block, "input": {}}, content if isinstance(content, str) else json.dumps(content)
             kind, key = "input_json_delta", "partial_json"
         events.append({"type": "content_block_start", "index": index, "content_block": empty})
         for piece in _pieces(text):
             events.append({"type": "content_block_delta", "index": index, "delta": {"type": kind, key: piece}})
         events.append({"type": "content_block_stop", "index": index})
-    end = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
-    events.append({"type": "message_delta", "delta": end, "usage": {"output_tokens": whole["usage"]["output_tokens"]}})
+    end = {"stop_reason": body["stop_reason"], "stop_sequence": None}
+    events.append({"type": "message_delta", "delta": end, "usage": {"output_tokens": body["usage"]["output_tokens"]}})
     events.append({"type": "message_stop"})
     for event in events:
         yield event["type"], event
 
 
 APIS = {
-    "/chat/completions": Api(_chat_asked, _chat_whole, _chat_stream),
-    "/completions": Api(_completion_asked, _completion_whole, _completion_stream),
-    "/responses": Api(_response_asked, _response_whole, _response_stream),
-    "/messages": Api(_message_asked, _message_whole, _message_stream),
+    "/chat/completions": Api(_chat_request, _chat_body, _chat_stream),
+    "/completions": Api(_completion_request, _completion_body, _completion_stream),
+    "/responses": Api(_response_request, _response_body, _response_stream),
+    "/messages": Api(_message_request, _message_body, _message_stream),
 }

@@ -1,4 +1,4 @@
-"""A script: a list of answers, each with its conditions. docs/agents.md describes the file."""
+"""A script: a list of answers, each with its conditions. docs/guides/models.md describes the file."""
 
 import re
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _USAGE = ("input", "cached", "output", "reasoning")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScriptedRequest:
     """What a request says, whichever API it came through."""
 
     model: str
@@ -47,7 +47,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ScriptedAnswer:
     number: int = 0
     when: Mapping[str, Any] = field(default_factory=dict)
     repeat: bool = False
@@ -60,39 +60,39 @@ class Answer:
     disconnect: bool = False
     garbage: str | None = None
 
-    def fits(self, asked: Asked) -> bool:
-        return all(_holds(key, wanted, asked) for key, wanted in self.when.items())
+    def fits(self, request: ScriptedRequest) -> bool:
+        return all(_holds(key, wanted, request) for key, wanted in self.when.items())
 
-    def tokens(self, asked: Asked) -> dict[str, int]:
+    def tokens(self, request: ScriptedRequest) -> dict[str, int]:
         """What the script says; otherwise an estimate of four characters per token."""
         said = self.text + "".join(str(call.arguments) for call in self.tool_calls)
-        guess = {"input": len(asked.prompt) // 4 + 1, "cached": 0, "output": len(said) // 4 + 1, "reasoning": 0}
+        guess = {"input": len(request.prompt) // 4 + 1, "cached": 0, "output": len(said) // 4 + 1, "reasoning": 0}
         return guess | dict(self.usage)
 
 
-PROBED = Answer(text="Yes.")
-USED_UP = Answer(text="The script has no answer to this request.", status=400)
+PROBED = ScriptedAnswer(text="Yes.")
+USED_UP = ScriptedAnswer(text="The script has no answer to this request.", status=400)
 
 
-def _holds(key: str, wanted: Any, asked: Asked) -> bool:
+def _holds(key: str, wanted: Any, request: ScriptedRequest) -> bool:
     if key == "turn":
-        return asked.turn == wanted
+        return request.turn == wanted
     if key == "tool":
-        return wanted in asked.tools
-    return re.search(wanted, getattr(asked, key)) is not None
+        return wanted in request.tools
+    return re.search(wanted, getattr(request, key)) is not None
 
 
 class Script:
     """Gives the first matching answer that is unused or may be repeated."""
 
-    def __init__(self, answers: list[Answer]):
+    def __init__(self, answers: list[ScriptedAnswer]):
         self._left = list(answers)
 
-    def answer(self, asked: Asked) -> Answer:
-        if asked.prompt == PROMPT:  # a probe before several runs, which must not use up an agent's answer
+    def answer(self, request: ScriptedRequest) -> ScriptedAnswer:
+        if request.prompt == PROMPT:  # a probe before several runs, which must not use up an agent's answer
             return PROBED
         for answer in self._left:
-            if answer.fits(asked):
+            if answer.fits(request):
                 if not answer.repeat:
                     self._left.remove(answer)
                 return answer
@@ -121,47 +121,49 @@ def read_script(named: str) -> Script:
     return Script([_answer(path, number, item) for number, item in enumerate(content, start=1)])
 
 
-def _answer(path: Path, number: int, item: Any) -> Answer:
-    where = f"{path}: answer {number}"
+def _answer(path: Path, number: int, item: Any) -> ScriptedAnswer:
+    label = f"{path}: answer {number}"
     if not isinstance(item, dict):
-        raise PrerequisiteError(f"{where} must hold keys and values, not {item!r}")
+        raise PrerequisiteError(f"{label} must hold keys and values, not {item!r}")
     for key, value in item.items():
         if key not in KEYS:
-            raise PrerequisiteError(f"{where}: `{key}` is not known; known are {', '.join(KEYS)}")
+            raise PrerequisiteError(f"{label}: `{key}` is not known; known are {', '.join(KEYS)}")
         if not isinstance(value, KEYS[key]) or (isinstance(value, bool) and bool not in KEYS[key]):
-            raise PrerequisiteError(f"{where}: `{key}` must be {KEYS[key][0].__name__}, not {value!r}")
+            raise PrerequisiteError(f"{label}: `{key}` must be {KEYS[key][0].__name__}, not {value!r}")
     values = _with_files(path, item)
-    values["when"] = _when(where, values.get("when", {}))
-    values["tool_calls"] = tuple(_tool_call(where, call) for call in values.get("tool_calls", []))
+    values["when"] = _when(label, values.get("when", {}))
+    values["tool_calls"] = tuple(_tool_call(label, call) for call in values.get("tool_calls", []))
     if wrong := [key for key, count in values.get("usage", {}).items() if key not in _USAGE or type(count) is not int]:
-        raise PrerequisiteError(f"{where}: `usage.{wrong[0]}`: give whole numbers for {', '.join(_USAGE)}")
+        raise PrerequisiteError(f"{label}: `usage.{wrong[0]}`: give whole numbers for {', '.join(_USAGE)}")
     if not 200 <= values.get("status", 200) <= 599:
-        raise PrerequisiteError(f"{where}: `status` must be from 200 to 599")
+        raise PrerequisiteError(f"{label}: `status` must be from 200 to 599")
     values["headers"] = {str(name): str(value) for name, value in values.get("headers", {}).items()}
-    return Answer(number=number, **{item.name: values[item.name] for item in fields(Answer) if item.name in values})
+    return ScriptedAnswer(
+        number=number, **{item.name: values[item.name] for item in fields(ScriptedAnswer) if item.name in values}
+    )
 
 
-def _when(where: str, when: Any) -> dict[str, Any]:
+def _when(label: str, when: Any) -> dict[str, Any]:
     when = {"last": when} if isinstance(when, str) else when
     for key, value in when.items():
         if key not in CONDITIONS or type(value) is not CONDITIONS[key]:
             raise PrerequisiteError(
-                f"{where}: `when.{key}`: give a text for last, prompt, model, tool or a number for turn"
+                f"{label}: `when.{key}`: give a text for last, prompt, model, tool or a number for turn"
             )
         try:
             re.compile(value if CONDITIONS[key] is str else "")
         except re.error as error:
-            raise PrerequisiteError(f"{where}: `when.{key}` is not a regular expression: {error}") from None
+            raise PrerequisiteError(f"{label}: `when.{key}` is not a regular expression: {error}") from None
     return when
 
 
-def _tool_call(where: str, call: Any) -> ToolCall:
+def _tool_call(label: str, call: Any) -> ToolCall:
     match call:
         case {"name": str(name), "arguments": dict() | str() as arguments, **rest} if not rest:
             return ToolCall(name, arguments)
         case {"name": str(name), **rest} if not rest:
             return ToolCall(name, {})
-    raise PrerequisiteError(f"{where}: a tool call has a `name` and `arguments`, not {call!r}")
+    raise PrerequisiteError(f"{label}: a tool call has a `name` and `arguments`, not {call!r}")
 
 
 def _with_files(path: Path, value: Any) -> Any:
@@ -171,7 +173,7 @@ def _with_files(path: Path, value: Any) -> Any:
     if isinstance(value, list):
         return [_with_files(path, item) for item in value]
     if isinstance(value, str):
-        return _INCLUDE.sub(lambda found: _included(path.parent / found[2], found[1]), value)
+        return _INCLUDE.sub(lambda match: _included(path.parent / match[2], match[1]), value)
     return value
 
 

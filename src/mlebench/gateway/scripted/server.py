@@ -19,8 +19,8 @@ from mlebench.core import serve as http
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.os_errors import reason_of
 from mlebench.core.serve import ServerLimits
-from mlebench.gateway.scripted.apis import APIS, Api, Events
-from mlebench.gateway.scripted.script import Answer, Asked, Script
+from mlebench.gateway.scripted.apis import APIS, Api, StreamEvents
+from mlebench.gateway.scripted.script import Script, ScriptedAnswer, ScriptedRequest
 
 LOOPBACK = "127.0.0.1"
 MODEL = "scripted"  # the name in the list of models; any other is accepted too
@@ -66,31 +66,31 @@ async def _models(_: Request) -> Response:
 async def _answered(api: Api, script: Script, log: TextIO | None, request: Request) -> Response:
     try:
         body = await request.json()
-        asked = api.asked(body)
+        scripted_request = api.request(body)
     except (ValueError, AttributeError, TypeError) as error:
         return _fault(400, f"This request cannot be read: {error}", {})
-    answer = script.answer(asked)
+    answer = script.answer(scripted_request)
     if log:
         _note(log, request, body, answer)
     await asyncio.sleep(answer.delay)
     if answer.garbage is not None:
-        kind = "text/event-stream" if asked.stream else "application/json"
+        kind = "text/event-stream" if scripted_request.stream else "application/json"
         return Response(answer.garbage, answer.status, answer.headers, kind)
     if answer.status != 200:
         return _fault(answer.status, answer.text or "The script says so.", answer.headers)
-    return _spoken(api, answer, asked)
+    return _spoken(api, answer, scripted_request)
 
 
-def _spoken(api: Api, answer: Answer, asked: Asked) -> Response:
-    if asked.stream:
-        events = _cut(_lines(api.stream(answer, asked)), answer)
+def _spoken(api: Api, answer: ScriptedAnswer, scripted_request: ScriptedRequest) -> Response:
+    if scripted_request.stream:
+        events = _cut(_lines(api.stream(answer, scripted_request)), answer)
         return StreamingResponse(events, headers=dict(answer.headers), media_type="text/event-stream")
-    content = json.dumps(api.whole(answer, asked)).encode()
+    content = json.dumps(api.body(answer, scripted_request)).encode()
     headers = {**answer.headers, "Content-Length": str(len(content))}
     return StreamingResponse(_cut([content], answer), headers=headers, media_type="application/json")
 
 
-def _lines(events: Events) -> list[bytes]:
+def _lines(events: StreamEvents) -> list[bytes]:
     lines = []
     for name, data in events:
         text = data if isinstance(data, str) else json.dumps(data)
@@ -99,7 +99,7 @@ def _lines(events: Events) -> list[bytes]:
     return lines
 
 
-async def _cut(parts: list[bytes], answer: Answer) -> AsyncIterator[bytes]:
+async def _cut(parts: list[bytes], answer: ScriptedAnswer) -> AsyncIterator[bytes]:
     """The parts; with `disconnect`, only half of them before the connection breaks."""
     content = b"".join(parts) if answer.disconnect else b""
     for part in [content[: len(content) // 2]] if answer.disconnect else parts:
@@ -115,7 +115,7 @@ def _fault(status: int, message: str, headers: Any) -> Response:
     return JSONResponse({"type": "error", "error": error}, status, headers=dict(headers))
 
 
-def _note(log: TextIO, request: Request, body: Any, answer: Answer) -> None:
+def _note(log: TextIO, request: Request, body: Any, answer: ScriptedAnswer) -> None:
     line = {"time": time.time(), "path": request.url.path, "answer": answer.number or None, "request": body}
     log.write(json.dumps(line) + "\n")
     log.flush()

@@ -22,10 +22,11 @@ from mlebench.core.outcomes import (
     TIMEOUT,
     UNGRADED_STATUSES,
 )
+from mlebench.core.untrusted import plain
 from mlebench.data.state import data_identity, preparation_fault
-from mlebench.grade.board import AT_OPTIMUM
+from mlebench.grade.leaderboard import AT_OPTIMUM
 from mlebench.integrity.failures.crashes import Crash, find_crash
-from mlebench.integrity.failures.logs import lines_of, logs_in_order, plain
+from mlebench.integrity.failures.logs import lines_of, logs_in_order
 from mlebench.integrity.failures.rules import (
     ANY,
     BELOW,
@@ -35,7 +36,7 @@ from mlebench.integrity.failures.rules import (
     MEMORY,
     OTHER,
     RULES,
-    Rule,
+    CategoryRule,
 )
 from mlebench.integrity.failures.submission_values import BEST_IS_ONE, error_of, misread, trivial, turned_round
 from mlebench.integrity.failures.validations import Validation, last_validation
@@ -76,11 +77,13 @@ class Classification:
             facts["cause"] = self.cause
         if self.last_lines:
             facts["last_lines"] = list(self.last_lines)
-        found = [Finding(NOTE, self.category, self.says, self.evidence)]
+        findings = [Finding(NOTE, self.category, self.says, self.evidence)]
         if self.unread:
             facts["unread"] = self.unread
-            found.append(Finding(NOTE, "not-inspected", f"Its logs and its submission were not read: {self.unread}."))
-        return Findings.of(TOOL, found, **facts)
+            findings.append(
+                Finding(NOTE, "not-inspected", f"Its logs and its submission were not read: {self.unread}.")
+            )
+        return Findings.of(TOOL, findings, **facts)
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ class RunFacts:
     def graded(self) -> bool:
         return self.status == GRADED
 
-    def may_name(self, rule: Rule) -> bool:
+    def may_name(self, rule: CategoryRule) -> bool:
         """Whether a rule that applies may name the category."""
         good = self.report.above_median or self.report.any_medal
         return not self.graded or rule.of == ANY or (rule.of == BELOW and not good)
@@ -141,13 +144,13 @@ class RunFacts:
 
 def classify(subject: Subject, registry: Registry | None = None) -> Classification:
     """The category of a run, and what else applies to it."""
-    known = RunFacts(subject, _competition(subject, registry))
-    fitting = [(rule, reason) for rule in RULES if (reason := TESTS[rule.category](known))]
-    chosen = next((one for one in fitting if known.may_name(one[0])), None)
+    facts = RunFacts(subject, _competition(subject, registry))
+    fitting = [(rule, reason) for rule in RULES if (reason := TESTS[rule.category](facts))]
+    chosen = next((fit for fit in fitting if facts.may_name(fit[0])), None)
     if chosen is None:
-        return Classification(OTHER.category, known.detail or "no rule fits", last_lines=_last_lines(subject))
+        return Classification(OTHER.category, facts.detail or "no rule fits", last_lines=_last_lines(subject))
     rule, reason = chosen
-    also = (one.category for one, _ in fitting if one is not rule and one.category not in IMPLIED)
+    also = (fit.category for fit, _ in fitting if fit is not rule and fit.category not in IMPLIED)
     return Classification(rule.category, plain(reason.says[:LONGEST]), reason.cause, tuple(also), reason.evidence)
 
 
@@ -161,8 +164,8 @@ def classify_isolated(subject: Subject, registry: Registry, **limits: int) -> Cl
         return replace(classify(replace(subject, logs=(), submission=None), registry), unread=str(error))
 
 
-def _classify(what: tuple[Subject, Registry]) -> Classification:
-    return classify(*what)
+def _classify(subject_and_registry: tuple[Subject, Registry]) -> Classification:
+    return classify(*subject_and_registry)
 
 
 def _competition(subject: Subject, registry: Registry | None) -> Competition | None:
@@ -274,16 +277,23 @@ def _has_data(report: Report, competition: Competition) -> bool:
 
 
 def _validation_gap(known: RunFacts) -> Reason | None:
-    told, score, competition = known.validation, known.score, known.competition
-    if told is None or score is None or competition is None or told.higher_is_better is competition.lower_is_better:
+    validation, score, competition = known.validation, known.score, known.competition
+    if (
+        validation is None
+        or score is None
+        or competition is None
+        or validation.higher_is_better is competition.lower_is_better
+    ):
         return None  # a metric with the opposite direction is a different metric
-    if not competition.lower_is_better and score <= BEST_IS_ONE < told.value:
+    if not competition.lower_is_better and score <= BEST_IS_ONE < validation.value:
         return None
-    got, expected = error_of(score, competition), error_of(told.value, competition)
-    if got <= GAP_FACTOR * expected or got - expected < GAP_LEAST * (abs(score) if competition.lower_is_better else 1):
+    error, expected = error_of(score, competition), error_of(validation.value, competition)
+    if error <= GAP_FACTOR * expected or error - expected < GAP_LEAST * (
+        abs(score) if competition.lower_is_better else 1
+    ):
         return None
-    says = f"its own validation said {told.metric} {told.value:g}; the score is {score:g}"
-    return Reason(says, (Evidence(told.file, told.quote),))
+    says = f"its own validation said {validation.metric} {validation.value:g}; the score is {score:g}"
+    return Reason(says, (Evidence(validation.file, validation.quote),))
 
 
 def _below_median(known: RunFacts) -> Reason | None:

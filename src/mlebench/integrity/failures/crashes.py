@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mlebench.core.tracebacks import Raised, last_raised
+from mlebench.core.tracebacks import RaisedError, last_raised
 from mlebench.integrity.failures.logs import lines_of, logs_in_order
 from mlebench.integrity.failures.rules import CAUSES, CODE, LAST_LINES, LAST_WORDS, LINES_AFTER_THE_END, SIGNALS
-from mlebench.integrity.subjects import Source
+from mlebench.integrity.subjects import AgentFile
 from mlebench.records.findings import Evidence
 
 
@@ -18,30 +18,33 @@ class Crash:
     evidence: tuple[Evidence, ...] = ()
 
 
-def find_crash(sources: Iterable[Source], *, failed: bool, detail: str) -> Crash | None:
+def find_crash(sources: Iterable[AgentFile], *, failed: bool, detail: str) -> Crash | None:
     """What crashed a program, if anything did. With exit code 0, only its last lines count."""
     for source in logs_in_order(sources):
         lines = lines_of(source)
-        found = [*_by_traceback(lines, source), *_by_last_words(lines, source)]
-        late = [(line, crash) for line, crash in found if failed or len(lines) - line <= LINES_AFTER_THE_END]
+        crashes = [*_by_traceback(lines, source), *_by_last_words(lines, source)]
+        late = [(line, crash) for line, crash in crashes if failed or len(lines) - line <= LINES_AFTER_THE_END]
         if late:
-            return max(late, key=lambda one: one[0])[1]
-    how = detail.partition(":")[0]  # what follows are words of the agent
-    cause = next((cause for code, cause in SIGNALS.items() if how.endswith(code)), None)
+            return max(late, key=lambda dated_crash: dated_crash[0])[1]
+    ending = detail.partition(":")[0]  # what follows are words of the agent
+    cause = next((cause for code, cause in SIGNALS.items() if ending.endswith(code)), None)
     return Crash(cause, detail) if cause else None
 
 
-def _by_traceback(lines: Sequence[str], source: Source) -> Iterator[tuple[int, Crash]]:
+def _by_traceback(lines: Sequence[str], source: AgentFile) -> Iterator[tuple[int, Crash]]:
     if raised := last_raised(lines):
         cause = cause_of(raised)
         if cause is None and raised.origin:  # it wraps another exception
             cause = cause_of(raised.origin)
-        told = [raised, *([raised.origin] if raised.origin else [])]
-        says = raised.text if cause == cause_of(raised) else f"{raised.text}, from {told[-1].text}"
-        yield raised.line, Crash(cause or CODE, says, tuple(Evidence(source.name, one.text) for one in told))
+        exceptions = [raised, *([raised.origin] if raised.origin else [])]
+        says = raised.text if cause == cause_of(raised) else f"{raised.text}, from {exceptions[-1].text}"
+        yield (
+            raised.line,
+            Crash(cause or CODE, says, tuple(Evidence(source.name, exception.text) for exception in exceptions)),
+        )
 
 
-def _by_last_words(lines: Sequence[str], source: Source) -> Iterator[tuple[int, Crash]]:
+def _by_last_words(lines: Sequence[str], source: AgentFile) -> Iterator[tuple[int, Crash]]:
     for number in range(len(lines) - 1, max(-1, len(lines) - 1 - LAST_LINES), -1):
         for cause, patterns in LAST_WORDS:
             if any(re.search(pattern, lines[number]) for pattern in patterns):
@@ -49,7 +52,7 @@ def _by_last_words(lines: Sequence[str], source: Source) -> Iterator[tuple[int, 
                 return
 
 
-def cause_of(raised: Raised) -> str | None:
+def cause_of(raised: RaisedError) -> str | None:
     """Found by the message's first line, then by all of it."""
     for message in (raised.message.partition("\n")[0], raised.message):
         for cause in CAUSES:

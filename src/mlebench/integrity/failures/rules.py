@@ -1,4 +1,6 @@
-"""The rules that give a run its category: the first that applies. docs/inspect.md explains each of them.
+"""The rules that give a run its category: the first that applies.
+
+docs/understanding/inspecting.md explains each of them.
 
 `RULES` is in order of precedence. A rule of `UNGRADED` names the category of a run only if it has no score: a timeout
 with a graded submission is graded, and also lists timeout. A rule of `BELOW` also does so if the score is not above the
@@ -15,33 +17,33 @@ from mlebench.records.findings import NOT_GRADED
 ANY, UNGRADED, BELOW = "any", "ungraded", "below"
 
 
-class Rule(NamedTuple):
+class CategoryRule(NamedTuple):
     category: str
     of: str  # the runs whose category it can name
     words: str  # for tables
 
 
 RULES = (
-    Rule("model_unavailable", ANY, "model unavailable"),
-    Rule("infrastructure", ANY, "infrastructure"),
-    Rule("cancelled", ANY, "cancelled"),
-    Rule("unfinished", ANY, "not finished"),
-    Rule("timeout", UNGRADED, "timeout"),
-    Rule("out_of_memory", UNGRADED, "out of memory"),
-    Rule("over_disk", UNGRADED, "over disk"),
-    Rule("invalid_format", UNGRADED, "invalid format"),
-    Rule("crashed", BELOW, "code crashed"),
-    Rule("no_submission", UNGRADED, "no submission"),
-    Rule("trivial", ANY, "trivial submission"),
-    Rule("metric_misunderstood", ANY, "metric misunderstood"),
-    Rule("validation_gap", ANY, "worse than its own validation"),
-    Rule("below_median", ANY, "below median"),
-    Rule("suspicious", ANY, "suspicious"),
-    Rule("medal", ANY, "medal"),
-    Rule("above_median", ANY, "above median"),
-    Rule(NOT_GRADED, UNGRADED, "not graded"),
+    CategoryRule("model_unavailable", ANY, "model unavailable"),
+    CategoryRule("infrastructure", ANY, "infrastructure"),
+    CategoryRule("cancelled", ANY, "cancelled"),
+    CategoryRule("unfinished", ANY, "not finished"),
+    CategoryRule("timeout", UNGRADED, "timeout"),
+    CategoryRule("out_of_memory", UNGRADED, "out of memory"),
+    CategoryRule("over_disk", UNGRADED, "over disk"),
+    CategoryRule("invalid_format", UNGRADED, "invalid format"),
+    CategoryRule("crashed", BELOW, "code crashed"),
+    CategoryRule("no_submission", UNGRADED, "no submission"),
+    CategoryRule("trivial", ANY, "trivial submission"),
+    CategoryRule("metric_misunderstood", ANY, "metric misunderstood"),
+    CategoryRule("validation_gap", ANY, "worse than its own validation"),
+    CategoryRule("below_median", ANY, "below median"),
+    CategoryRule("suspicious", ANY, "suspicious"),
+    CategoryRule("medal", ANY, "medal"),
+    CategoryRule("above_median", ANY, "above median"),
+    CategoryRule(NOT_GRADED, UNGRADED, "not graded"),
 )
-OTHER = Rule("other", ANY, "other")
+OTHER = CategoryRule("other", ANY, "other")
 GOOD = ("medal", "above_median")
 
 CODE = "code"  # the cause of a crash if no other applies
@@ -55,8 +57,8 @@ class Cause(NamedTuple):
     messages: tuple[str, ...] = ()
 
     def fits(self, name: str, message: str) -> bool:
-        return (not self.names or any(re.fullmatch(one, name) for one in self.names)) and (
-            not self.messages or any(re.search(one, message) for one in self.messages)
+        return (not self.names or any(re.fullmatch(pattern, name) for pattern in self.names)) and (
+            not self.messages or any(re.search(pattern, message) for pattern in self.messages)
         )
 
 

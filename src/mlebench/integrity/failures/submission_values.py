@@ -18,7 +18,7 @@ from mlebench.core.untrusted import UntrustedFileError, open_untrusted
 from mlebench.grade import grade_csv
 from mlebench.integrity.failures.rules import LEAST_HONEST_AUC, MISREAD_FACTOR
 from mlebench.registry import Competition
-from mlebench.validate.columns import has_few_columns
+from mlebench.validate.submission_table import has_few_columns
 
 LARGEST = 32 << 20  # bytes; larger submissions are not inspected
 MOST_ROWS = 1_000_000  # to change and grade again
@@ -59,11 +59,11 @@ def _until_broken(rows: Iterator[list[str]]) -> Iterator[list[str]]:
 
 def trivial(path: Path, competition: Competition | None) -> str | None:
     """Why a submission shows no work: it is the sample submission, or one value in all rows."""
-    given = read_rows(path)
-    if given is None:
+    submission = read_rows(path)
+    if submission is None:
         return None
-    id = (competition.submission.get("id") if competition else None) or given.header[0]
-    digest, rows, values = _summary(given, id)
+    id = (competition.submission.get("id") if competition else None) or submission.header[0]
+    digest, rows, values = _summary(submission, id)
     if competition is not None and rows and digest == _sample_digest(competition, id):
         return "the submission is the sample submission"
     if rows > 1 and values is not None:
@@ -71,18 +71,18 @@ def trivial(path: Path, competition: Competition | None) -> str | None:
     return None
 
 
-def _summary(given: Rows, id: str) -> tuple[int, int, list[str] | None]:
+def _summary(table: Rows, id: str) -> tuple[int, int, list[str] | None]:
     """A digest that ignores the order of rows, their number, and the prediction that all share, if any."""
-    ids = [place for place, name in enumerate(given.header) if name == id] or [0]
+    ids = [index for index, name in enumerate(table.header) if name == id] or [0]
     digest, rows = 0, 0
     first: list[str] | None = None
     same = True
-    for row in given.rows:
+    for row in table.rows:
         if not row:
             continue
         cells = [_canonical(cell) for cell in row]
-        predicted = [cell for place, cell in enumerate(cells) if place not in ids]
-        text = "\0".join([*(row[place] for place in ids if place < len(row)), *predicted])
+        predicted = [cell for index, cell in enumerate(cells) if index not in ids]
+        text = "\0".join([*(row[index] for index in ids if index < len(row)), *predicted])
         digest += int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest())
         first = predicted if first is None else first
         same = same and predicted == first
@@ -133,11 +133,11 @@ def misread(path: Path, score: float, competition: Competition) -> str | None:
     try:
         if not _worse(score, _sample_score(competition), competition):
             return None
-        given = read_rows(path)
-        if given is None:
+        submission = read_rows(path)
+        if submission is None:
             return None
-        rows = list(islice((row for row in given.rows if row), MOST_ROWS + 1))
-        return _better_when(given.header, rows, score, competition) if len(rows) <= MOST_ROWS else None
+        rows = list(islice((row for row in submission.rows if row), MOST_ROWS + 1))
+        return _better_when(submission.header, rows, score, competition) if len(rows) <= MOST_ROWS else None
     except (PrerequisiteError, OSError):
         return None
 
@@ -152,21 +152,23 @@ def turned_round(score: float, competition: Competition) -> str | None:
 
 def _better_when(header: list[str], rows: list[list[str]], score: float, competition: Competition) -> str | None:
     targets = competition.submission.get("targets") or header[1:]
-    places = [place for place, name in enumerate(header) if name in targets]
+    columns = [index for index, name in enumerate(header) if name in targets]
     best: tuple[float, str] | None = None
-    for name, changed in _changes(rows, places):
-        found = _graded([header, *changed], competition)
-        if found is None or error_of(found, competition) > MISREAD_FACTOR * error_of(score, competition):
+    for name, changed in _changes(rows, columns):
+        changed_score = _graded([header, *changed], competition)
+        if changed_score is None or error_of(changed_score, competition) > MISREAD_FACTOR * error_of(
+            score, competition
+        ):
             continue
-        if best is None or error_of(found, competition) < error_of(best[0], competition):
-            best = found, name
+        if best is None or error_of(changed_score, competition) < error_of(best[0], competition):
+            best = changed_score, name
     return None if best is None else f"the predictions {best[1]} would have scored {best[0]:g} instead of {score:g}"
 
 
-def _changes(rows: list[list[str]], places: Sequence[int]) -> Iterator[tuple[str, list[list[str]]]]:
-    cells = {row[place] for row in rows for place in places if place < len(row)}
+def _changes(rows: list[list[str]], columns: Sequence[int]) -> Iterator[tuple[str, list[list[str]]]]:
+    cells = {row[index] for row in rows for index in columns if index < len(row)}
     if cells and cells <= OPPOSITES.keys():
-        yield "inverted", [_changed(row, places, OPPOSITES.__getitem__) for row in rows]
+        yield "inverted", [_changed(row, columns, OPPOSITES.__getitem__) for row in rows]
         return
     try:
         numbers = [float(cell) for cell in cells]
@@ -175,13 +177,13 @@ def _changes(rows: list[list[str]], places: Sequence[int]) -> Iterator[tuple[str
     shares = all(0 <= number <= 1 for number in numbers)
     for name, change in ({**TURNED, **RESCALED} if shares else RESCALED).items():
         try:
-            yield name, [_changed(row, places, lambda cell, change=change: repr(change(float(cell)))) for row in rows]
+            yield name, [_changed(row, columns, lambda cell, change=change: repr(change(float(cell)))) for row in rows]
         except (OverflowError, ValueError):
             continue
 
 
-def _changed(row: list[str], places: Sequence[int], change: Callable[[str], str]) -> list[str]:
-    return [change(cell) if place in places else cell for place, cell in enumerate(row)]
+def _changed(row: list[str], columns: Sequence[int], change: Callable[[str], str]) -> list[str]:
+    return [change(cell) if index in columns else cell for index, cell in enumerate(row)]
 
 
 def _graded(rows: list[list[str]], competition: Competition) -> float | None:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mlebench.core.paths import own_validation, trajectory
-from mlebench.integrity.subjects import Source
-from mlebench.records.jsonlines import parsed
+from mlebench.integrity.subjects import AgentFile
 from mlebench.records.timeline import lines_in
+from mlebench.records.untrusted_lines import parsed
 
 MOST = 1 << 20  # bytes of a file that are read, at its end
 LONGEST = 10_000  # bytes of the agent's file; a validation is short
@@ -24,24 +24,24 @@ class Validation(NamedTuple):
     quote: str
 
 
-def last_validation(sources: Iterable[Source]) -> Validation | None:
+def last_validation(sources: Iterable[AgentFile]) -> Validation | None:
     """The trajectory takes precedence over the file."""
     named = {source.parts[-1] if source.parts else source.name: source for source in sources}
     for path, objects in ((trajectory(Path()), _lines), (own_validation(Path()), _whole)):
         if source := named.get(path.name):
-            found = [made for data in objects(source) if (made := _validation(data, source.name))]
-            if found:
-                return found[-1]
+            validations = [validation for data in objects(source) if (validation := _validation(data, source.name))]
+            if validations:
+                return validations[-1]
     return None
 
 
-def _lines(source: Source) -> Iterator[Any]:
+def _lines(source: AgentFile) -> Iterator[Any]:
     for _, line in lines_in(source.ends(0, MOST)[1]):
         if line is not None and line.get("kind") == "validation":
             yield line
 
 
-def _whole(source: Source) -> Iterator[Any]:
+def _whole(source: AgentFile) -> Iterator[Any]:
     data = parsed(source.read(LONGEST))
     yield from data if isinstance(data, list) else [data]
 

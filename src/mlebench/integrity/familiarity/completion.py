@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlebench.integrity.familiarity.estimate import Estimate, mean_difference
-from mlebench.integrity.familiarity.model import Model
+from mlebench.integrity.familiarity.effects import EffectEstimate, mean_difference
 from mlebench.integrity.familiarity.probes import HEADER, OURS, PASSAGE, ROW, Probe
+from mlebench.integrity.familiarity.studied_model import StudiedModel
 
 SYSTEM = (
     "You are shown the beginning of a part of a file, and continue it word for word. Answer with what comes next in "
@@ -20,7 +20,7 @@ _FENCE = re.compile(r"^```\w*\n(.*?)\n?(?:```.*)?$", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Tested:
+class ProbeResult:
     """How close a model came with one probe, from 0 (nothing in common) to 1 (the exact text)."""
 
     kind: str
@@ -34,14 +34,14 @@ class Tested:
 
 @dataclass(frozen=True)
 class Completion:
-    tested: list[Tested]
+    tested: list[ProbeResult]
     unanswered: int = 0
 
-    def of(self, *kinds: str) -> list[Tested]:
-        return [one for one in self.tested if one.kind in kinds]
+    def of(self, *kinds: str) -> list[ProbeResult]:
+        return [result for result in self.tested if result.kind in kinds]
 
     @property
-    def difference(self) -> Estimate | None:
+    def difference(self) -> EffectEstimate | None:
         """The mean over all probes of originals."""
         return difference_of(self.of(HEADER, ROW, PASSAGE))
 
@@ -52,31 +52,33 @@ class Completion:
             "unanswered": self.unanswered,
             "kinds": {
                 kind: {
-                    "difference": (difference_of(found) or mean_difference([0.0])).to_dict(),
-                    "original": round(sum(one.original for one in found) / len(found), 6),
-                    "control": round(sum(one.control for one in found) / len(found), 6),
-                    "word_for_word": sum(one.original == 1 for one in found),
-                    "word_for_word_control": sum(one.control == 1 for one in found),
+                    "difference": (difference_of(results) or mean_difference([0.0])).to_dict(),
+                    "original": round(sum(result.original for result in results) / len(results), 6),
+                    "control": round(sum(result.control for result in results) / len(results), 6),
+                    "word_for_word": sum(result.original == 1 for result in results),
+                    "word_for_word_control": sum(result.control == 1 for result in results),
                 }
-                for kind, found in kinds.items()
+                for kind, results in kinds.items()
             },
         }
 
 
-def difference_of(tested: Sequence[Tested]) -> Estimate | None:
-    return mean_difference([one.difference for one in tested]) if tested else None
+def difference_of(results: Sequence[ProbeResult]) -> EffectEstimate | None:
+    return mean_difference([result.difference for result in results]) if results else None
 
 
-def complete(model: Model, probes: Sequence[Probe], title: str) -> Completion:
+def complete(model: StudiedModel, probes: Sequence[Probe], title: str) -> Completion:
     """Ask about each original and its control; a pair counts when both were answered."""
     prompts = [_prompt(probe, shown, title) for probe in probes for shown in (probe.shown, probe.control_shown)]
     answers = model.continue_all(SYSTEM, prompts)
-    tested = []
+    results = []
     for probe, original, control in zip(probes, answers[::2], answers[1::2], strict=True):
         if original is not None and control is not None:
             near = similarity(original, probe.shown, probe.target)
-            tested.append(Tested(probe.kind, near, similarity(control, probe.control_shown, probe.control_target)))
-    return Completion(tested, len(probes) - len(tested))
+            results.append(
+                ProbeResult(probe.kind, near, similarity(control, probe.control_shown, probe.control_target))
+            )
+    return Completion(results, len(probes) - len(results))
 
 
 def _prompt(probe: Probe, shown: str, title: str) -> str:
@@ -88,8 +90,8 @@ def similarity(answer: str, shown: str, target: str) -> float:
     """1 minus the relative edit distance to what comes next; the answer is cut to the length asked for."""
     from rapidfuzz.distance import Levenshtein
 
-    given, wanted = " ".join(_continuation(answer, shown).split()), " ".join(target.split())
-    return Levenshtein.normalized_similarity(given[: len(wanted)], wanted)
+    continuation, expected = " ".join(_continuation(answer, shown).split()), " ".join(target.split())
+    return Levenshtein.normalized_similarity(continuation[: len(expected)], expected)
 
 
 def _continuation(answer: str, shown: str) -> str:
@@ -98,6 +100,6 @@ def _continuation(answer: str, shown: str) -> str:
     if fenced := _FENCE.match(text):
         text = fenced[1].strip()
     for tail in (shown.strip(), shown.strip().rpartition("\n")[2]):
-        if tail and text.startswith(tail) and (rest := text[len(tail) :]).strip():
-            return rest
+        if tail and text.startswith(tail) and (continuation := text[len(tail) :]).strip():
+            return continuation
     return text

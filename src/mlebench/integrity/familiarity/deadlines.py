@@ -48,12 +48,12 @@ def read_meta_kaggle(path: Path) -> dict[str, date]:
             rows = csv.DictReader(file)
             if not {"Slug", "DeadlineDate"} <= set(rows.fieldnames or ()):
                 raise PrerequisiteError(f"{path} needs the columns Slug and DeadlineDate: give Competitions.csv")
-            found = {row["Slug"].lower(): _day(row["DeadlineDate"]) for row in rows if row["Slug"]}
+            deadlines = {row["Slug"].lower(): _day(row["DeadlineDate"]) for row in rows if row["Slug"]}
     except OSError as error:
         raise PrerequisiteError(f"cannot read {path}: {reason_of(error)}") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise PrerequisiteError(f"{path} is not a CSV file: {error}") from None
-    return {slug: day for slug, day in found.items() if day}
+    return {slug: day for slug, day in deadlines.items() if day}
 
 
 def _day(text: str | None) -> date | None:

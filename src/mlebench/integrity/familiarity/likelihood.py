@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlebench.integrity.familiarity.estimate import Estimate, difference_of_means, mean_difference
-from mlebench.integrity.familiarity.model import Model
+from mlebench.integrity.familiarity.effects import EffectEstimate, difference_of_means, mean_difference
 from mlebench.integrity.familiarity.probes import PASSAGE, ROW, Probe
+from mlebench.integrity.familiarity.studied_model import StudiedModel
 
 LEAST_LIKELY = 0.2  # the K of Min-K%, as a share
 FEWEST_TOKENS = 5
@@ -29,18 +29,18 @@ class Likelihood:
 
 
 @dataclass(frozen=True)
-class Compared:
+class LikelihoodComparison:
     """Originals of one kind against their controls."""
 
     kind: str
-    probability: Estimate
-    min_k: Estimate
+    probability: EffectEstimate
+    min_k: EffectEstimate
 
     def to_dict(self) -> dict[str, Any]:
         return {"probability": self.probability.to_dict(), "min_k": self.min_k.to_dict()}
 
 
-def measure(model: Model, probes: Sequence[Probe], ours: Sequence[Probe]) -> list[Compared]:
+def measure(model: StudiedModel, probes: Sequence[Probe], ours: Sequence[Probe]) -> list[LikelihoodComparison]:
     """Compare rows with perturbed ones, pair by pair, and passages with passages of our own description.
 
     A perturbed passage would be no control here: its sentences are intact, so a model that knows them predicts them.
@@ -50,26 +50,32 @@ def measure(model: Model, probes: Sequence[Probe], ours: Sequence[Probe]) -> lis
     texts = [_whole(probe) for probe in (*rows, *passages, *ours)] + [
         probe.control_shown + probe.control_target for probe in rows
     ]
-    found = [None if tokens is None else Likelihood.of(tokens) for tokens in model.token_logprobs(texts)]
+    likelihoods = [None if tokens is None else Likelihood.of(tokens) for tokens in model.token_logprobs(texts)]
     ends = [len(rows), len(rows) + len(passages), len(rows) + len(passages) + len(ours)]
-    paired = zip(found[: ends[0]], found[ends[2] :], strict=True)
-    pairs = [(one, other) for one, other in paired if one and other]
-    known, unknown = ([one for one in found[start:end] if one] for start, end in (ends[:2], ends[1:]))
+    paired = zip(likelihoods[: ends[0]], likelihoods[ends[2] :], strict=True)
+    pairs = [(original, control) for original, control in paired if original and control]
+    known, unknown = (
+        [original for original in likelihoods[start:end] if original] for start, end in (ends[:2], ends[1:])
+    )
     compared = []
     if pairs:
         compared.append(
-            Compared(
+            LikelihoodComparison(
                 ROW,
-                mean_difference([one.probability - other.probability for one, other in pairs]),
-                mean_difference([one.min_k - other.min_k for one, other in pairs], is_share=False),
+                mean_difference([original.probability - control.probability for original, control in pairs]),
+                mean_difference([original.min_k - control.min_k for original, control in pairs], is_share=False),
             )
         )
     if known and unknown:
         compared.append(
-            Compared(
+            LikelihoodComparison(
                 PASSAGE,
-                difference_of_means([one.probability for one in known], [one.probability for one in unknown]),
-                difference_of_means([one.min_k for one in known], [one.min_k for one in unknown], is_share=False),
+                difference_of_means(
+                    [original.probability for original in known], [original.probability for original in unknown]
+                ),
+                difference_of_means(
+                    [original.min_k for original in known], [original.min_k for original in unknown], is_share=False
+                ),
             )
         )
     return compared

@@ -13,7 +13,7 @@ from mlebench.core.errors import PrerequisiteError
 from mlebench.core.os_errors import disk_errors
 from mlebench.data.sources import choose_raw
 from mlebench.data.state import description_kind, holds_twins, source_kind
-from mlebench.kit.files import RawFile, open_raw
+from mlebench.kit.raw import RawFile, open_raw
 from mlebench.registry import Competition
 
 PROSE, TABLES = (".md", ".txt"), (".csv", ".tsv")
@@ -42,11 +42,15 @@ def find_originals(competition: Competition, texts: Path | None) -> Originals:
     """All originals; if there are none, the reason in a sentence."""
     try:
         with disk_errors(competition.paths.root, competition.paths.root):
-            looked = [*([_given(competition, texts)] if texts else []), _of_data(competition)]
+            searches = [*([_given(competition, texts)] if texts else []), _of_data(competition)]
     except PrerequisiteError as error:
         return Originals([], str(error))
-    found = [original for originals, _ in looked for original in originals]
-    return Originals(found) if found else Originals([], "; ".join(reason for _, reason in looked if reason))
+    originals_of_all = [original for originals, _ in searches for original in originals]
+    return (
+        Originals(originals_of_all)
+        if originals_of_all
+        else Originals([], "; ".join(reason for _, reason in searches if reason))
+    )
 
 
 def _given(competition: Competition, texts: Path) -> tuple[list[Original], str | None]:
@@ -59,18 +63,20 @@ def _given(competition: Competition, texts: Path) -> tuple[list[Original], str |
         files += [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in PROSE + TABLES][:MOST_FILES]
     if not files:
         return [], f"{texts} has no {competition.id}.md, no {competition.id}.txt and no folder {competition.id}"
-    found = [Original(path.name, _text(_head(path))) for path in files]
-    kept = [original for original in found if not is_ours(original.text, competition)]
-    return kept, None if kept else f"what {texts} has is our own description"
+    originals = [Original(path.name, _text(_head(path))) for path in files]
+    theirs = [original for original in originals if not is_ours(original.text, competition)]
+    return theirs, None if theirs else f"what {texts} has is our own description"
 
 
 def prose_of_all(texts: Path) -> dict[str, list[str]]:
     """All prose in a folder of originals, by competition."""
-    found: dict[str, list[str]] = {}
+    prose: dict[str, list[str]] = {}
     for path in sorted(path for path in texts.rglob("*") if path.suffix.lower() in PROSE and path.is_file()):
-        place = path.relative_to(texts)
-        found.setdefault(place.stem if len(place.parts) == 1 else place.parts[0], []).append(_text(_head(path)))
-    return found
+        relative = path.relative_to(texts)
+        prose.setdefault(relative.stem if len(relative.parts) == 1 else relative.parts[0], []).append(
+            _text(_head(path))
+        )
+    return prose
 
 
 def is_ours(text: str, competition: Competition) -> bool:
@@ -79,12 +85,16 @@ def is_ours(text: str, competition: Competition) -> bool:
 
 
 def _of_data(competition: Competition) -> tuple[list[Original], str | None]:
-    where = competition.paths
-    raw = choose_raw(where.raw, where.archive)
-    if holds_twins(where.data_dir) or where.twin.is_file() or (raw and paths.twin_record(raw.resolve()).is_file()):
-        return [], f"the data in {where.root} is a twin's"
-    found = [*_description(competition), *(_raw_tables(raw) if raw else ())]
-    return found, None if found else f"there is no real raw data with a table in {where.root}"
+    data_paths = competition.paths
+    raw = choose_raw(data_paths.raw, data_paths.archive)
+    if (
+        holds_twins(data_paths.data_dir)
+        or data_paths.twin.is_file()
+        or (raw and paths.twin_record(raw.resolve()).is_file())
+    ):
+        return [], f"the data in {data_paths.root} is a twin's"
+    originals = [*_description(competition), *(_raw_tables(raw) if raw else ())]
+    return originals, None if originals else f"there is no real raw data with a table in {data_paths.root}"
 
 
 def _description(competition: Competition) -> Iterator[Original]:

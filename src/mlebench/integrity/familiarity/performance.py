@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from mlebench.core.errors import PrerequisiteError
-from mlebench.integrity.familiarity.estimate import FEWEST_COMPETITIONS, Estimate, rank_correlation
+from mlebench.integrity.familiarity.effects import FEWEST_COMPETITIONS, EffectEstimate, rank_correlation
 from mlebench.integrity.familiarity.study import Familiarity
 from mlebench.registry import Registry
 from mlebench.report.competition_lookup import CompetitionLookup
@@ -24,7 +24,7 @@ class Point:
 class Correlation:
     agent: str
     points: list[Point]
-    estimate: Estimate | None
+    estimate: EffectEstimate | None
     refused: str | None = None  # why there is none
 
     def to_dict(self) -> dict[str, Any]:
@@ -45,16 +45,20 @@ def read_performance(inputs: Inputs) -> dict[str, dict[str, float]]:
     profile, data = one_kind(reported_runs)
     if data == TWIN:
         raise PrerequisiteError("scores on twins say nothing about competitions: give reports on real data")
-    found: dict[str, dict[str, list[float]]] = {}
+    scores_of: dict[str, dict[str, list[float]]] = {}
     for entry in inputs.entries(CompetitionLookup(Registry(profile=profile))):
         for outcome in entry.outcomes:
             if outcome.normalised is not None and not outcome.missing:
-                found.setdefault(entry.agent, {}).setdefault(outcome.competition, []).append(outcome.normalised)
-    return {agent: {id: sum(all) / len(all) for id, all in scores.items()} for agent, scores in found.items()}
+                scores_of.setdefault(entry.agent, {}).setdefault(outcome.competition, []).append(outcome.normalised)
+    return {agent: {id: sum(all) / len(all) for id, all in scores.items()} for agent, scores in scores_of.items()}
 
 
-def correlate(found: Sequence[Familiarity], performance: Mapping[str, Mapping[str, float]]) -> list[Correlation]:
-    known = {one.competition: one.difference.value for one in found if one.difference}
+def correlate(
+    familiarities: Sequence[Familiarity], performance: Mapping[str, Mapping[str, float]]
+) -> list[Correlation]:
+    known = {
+        familiarity.competition: familiarity.difference.value for familiarity in familiarities if familiarity.difference
+    }
     correlations = []
     for agent, scores in performance.items():
         points = [Point(id, known[id], scores[id]) for id in known if id in scores]

@@ -50,7 +50,8 @@ def in_terminal(points: Sequence[Point]) -> list[str]:
 def svg(correlations: Sequence[Correlation]) -> str:
     """One drawing per agent, stacked."""
     drawings = "".join(
-        f'<g transform="translate(0 {number * HEIGHT})">{_drawing(one)}</g>' for number, one in enumerate(correlations)
+        f'<g transform="translate(0 {number * HEIGHT})">{_drawing(correlation)}</g>'
+        for number, correlation in enumerate(correlations)
     )
     height = HEIGHT * max(1, len(correlations))
     return (
@@ -59,8 +60,8 @@ def svg(correlations: Sequence[Correlation]) -> str:
     )
 
 
-def _drawing(one: Correlation) -> str:
-    across, up = _scales(one.points)
+def _drawing(correlation: Correlation) -> str:
+    across, up = _scales(correlation.points)
     right, bottom = WIDTH - 20, HEIGHT - MARGIN
 
     def x(value: float) -> float:
@@ -69,7 +70,11 @@ def _drawing(one: Correlation) -> str:
     def y(value: float) -> float:
         return bottom - _share(value, up) * (bottom - 40)
 
-    title = f"{one.agent}: Spearman {one.estimate}, n = {len(one.points)}" if one.estimate else one.agent
+    title = (
+        f"{correlation.agent}: Spearman {correlation.estimate}, n = {len(correlation.points)}"
+        if correlation.estimate
+        else correlation.agent
+    )
     parts = [
         f'<text x="{MARGIN}" y="20">{escape(title)}</text>',
         f'<path class="axis" d="M{MARGIN} 40V{bottom}H{right}" fill="none"/>',
@@ -81,8 +86,8 @@ def _drawing(one: Correlation) -> str:
         f'<text x="{MARGIN - 6}" y="46" text-anchor="end">{up[1]:.2f}</text>',
         f'<text transform="translate(16 {bottom}) rotate(-90)">{Y}</text>',
     ]
-    for point in one.points:
+    for point in correlation.points:
         label = escape(f"{point.competition}: {point.familiarity:+.3f}, {point.performance:.3f}")
-        place = f'cx="{x(point.familiarity):.1f}" cy="{y(point.performance):.1f}"'
-        parts.append(f'<circle class="dot" {place} r="4"><title>{label}</title></circle>')
+        position = f'cx="{x(point.familiarity):.1f}" cy="{y(point.performance):.1f}"'
+        parts.append(f'<circle class="dot" {position} r="4"><title>{label}</title></circle>')
     return "".join(parts)

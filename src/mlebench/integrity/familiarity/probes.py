@@ -39,8 +39,10 @@ class Probe:
 
 def common_sentences(prose: Mapping[str, Sequence[str]]) -> frozenset[str]:
     """Sentences that occur in several competitions' texts, ignoring dates and figures."""
-    each = [{_bare(sentence) for text in texts for sentence in sentences_of(text)} for texts in prose.values()]
-    counts = Counter(sentence for found in each for sentence in found)
+    sentences_of_each = [
+        {_bare(sentence) for text in texts for sentence in sentences_of(text)} for texts in prose.values()
+    ]
+    counts = Counter(sentence for sentences in sentences_of_each for sentence in sentences)
     return frozenset(sentence for sentence, count in counts.items() if count > 1)
 
 
@@ -53,15 +55,16 @@ def probes_of(
 ) -> list[Probe]:
     """At most `samples` of each kind; the same for every model, so that models can be compared."""
     rng = random.Random(seed)
-    found: list[Probe] = []
-    tables = [Table.of(original) for original in originals if original.is_table]
+    probes: list[Probe] = []
+    tables = [TableHead.of(original) for original in originals if original.is_table]
     headers = [probe for table in tables for probe in header_probe(table, rng)]
-    found += headers[:samples]
-    found += _shared([row_probes(table, samples, rng) for table in tables], samples)
-    found += _shared(
-        [passage_probes(each, PASSAGE, samples, rng, common) for each in originals if not each.is_table], samples
+    probes += headers[:samples]
+    probes += _shared([row_probes(table, samples, rng) for table in tables], samples)
+    probes += _shared(
+        [passage_probes(original, PASSAGE, samples, rng, common) for original in originals if not original.is_table],
+        samples,
     )
-    return found
+    return probes
 
 
 def our_probes(description: str, samples: int, seed: str) -> list[Probe]:
@@ -69,13 +72,17 @@ def our_probes(description: str, samples: int, seed: str) -> list[Probe]:
     return passage_probes(Original("description", description), OURS, samples, random.Random(seed))
 
 
-def _shared(each: list[list[Probe]], samples: int) -> list[Probe]:
+def _shared(probes_of_files: list[list[Probe]], samples: int) -> list[Probe]:
     """Take one probe from each file in turn."""
-    return list(islice((probes[place] for place in range(samples) for probes in each if place < len(probes)), samples))
+    return list(
+        islice(
+            (probes[index] for index in range(samples) for probes in probes_of_files if index < len(probes)), samples
+        )
+    )
 
 
 @dataclass(frozen=True)
-class Table:
+class TableHead:
     """The first rows of a file, split into cells; cells keep their quotes, so that a row can be reassembled."""
 
     file: str
@@ -84,7 +91,7 @@ class Table:
     rows: list[list[str]]
 
     @classmethod
-    def of(cls, original: Original) -> "Table":
+    def of(cls, original: Original) -> "TableHead":
         """Leaves out rows that span several lines, as some quoted cells do."""
         lines = original.text.split("\n")[: FIRST_ROWS + 1]
         delimiter = max(",\t;", key=lines[0].count)
@@ -106,7 +113,7 @@ def cells(line: str, delimiter: str) -> list[str]:
     return [match[1] for match in re.finditer(rf'(?:^|{piece})((?:"(?:[^"]|"")*"|[^{piece}])*)', line)]
 
 
-def header_probe(table: Table, rng: random.Random) -> Iterator[Probe]:
+def header_probe(table: TableHead, rng: random.Random) -> Iterator[Probe]:
     """Half of the header. In the control the names are reordered; numbered ones stay together."""
     units: list[list[str]] = []
     for name in table.header:
@@ -116,10 +123,10 @@ def header_probe(table: Table, rng: random.Random) -> Iterator[Probe]:
             units.append([name])
     if len(units) < FEWEST_UNITS or len(set(table.header[1:])) < FEWEST_UNITS - 1:
         return
-    rest = units[1:]  # an id comes first, as anyone can guess
-    while rest == units[1:]:
-        rng.shuffle(rest)
-    perturbed = [name for unit in (units[0], *rest) for name in unit]
+    shuffled = units[1:]  # an id comes first, as anyone can guess
+    while shuffled == units[1:]:
+        rng.shuffle(shuffled)
+    perturbed = [name for unit in (units[0], *shuffled) for name in unit]
     half = len(table.header) // 2
     (shown, target), (control_shown, control_target) = (
         (table.line(names[:half]) + table.delimiter, table.line(names[half:])[:LONGEST])
@@ -132,7 +139,7 @@ def _stem(name: str) -> str:
     return re.sub(r"\d+", "#", name)
 
 
-def row_probes(table: Table, samples: int, rng: random.Random) -> list[Probe]:
+def row_probes(table: TableHead, samples: int, rng: random.Random) -> list[Probe]:
     """The row after a few others. In the control, values come from other rows nearby; columns that count stay."""
     if len(table.rows) < FEWEST_ROWS or len(table.header) < 2:
         return []
@@ -144,15 +151,15 @@ def row_probes(table: Table, samples: int, rng: random.Random) -> list[Probe]:
     return list(islice(differing, samples))
 
 
-def _row_probe(table: Table, start: int, rng: random.Random) -> Probe:
+def _row_probe(table: TableHead, start: int, rng: random.Random) -> Probe:
     size = SHOWN_ROWS + 1
     window = table.rows[start : start + size]
     near = [*table.rows[max(0, start - NEAR) : start], *table.rows[start + size : start + size + NEAR]]
-    others = rng.sample(near, size)
-    counting = {place for place, values in enumerate(zip(*window, strict=True)) if _counts(values)}
+    other_rows = rng.sample(near, size)
+    counting = {column for column, values in enumerate(zip(*window, strict=True)) if _counts(values)}
     control = [
-        [own if place in counting else value for place, (own, value) in enumerate(zip(row, other, strict=True))]
-        for row, other in zip(window, others, strict=True)
+        [own if column in counting else value for column, (own, value) in enumerate(zip(row, other, strict=True))]
+        for row, other in zip(window, other_rows, strict=True)
     ]
     header = table.line(table.header)[:LONGEST_SHOWN]
     (shown, target), (control_shown, control_target) = (
@@ -165,11 +172,11 @@ def _row_probe(table: Table, start: int, rng: random.Random) -> Probe:
 def _counts(values: Sequence[str]) -> bool:
     """Whether a column only rises or only falls, like an id or a time, so that anyone can continue it."""
     try:
-        found: list[Any] = [float(value.strip('"')) for value in values]
+        numbers: list[Any] = [float(value.strip('"')) for value in values]
     except ValueError:
-        found = list(values)
-    pairs = list(pairwise(found))
-    return all(one <= other for one, other in pairs) or all(one >= other for one, other in pairs)
+        numbers = list(values)
+    pairs = list(pairwise(numbers))
+    return all(first <= second for first, second in pairs) or all(first >= second for first, second in pairs)
 
 
 def passage_probes(
@@ -180,31 +187,31 @@ def passage_probes(
     Sentences that other competitions have too are left out: a model may know them from there.
     """
     sentences = sentences_of(original.text)
-    own = [place for place, sentence in enumerate(sentences) if _bare(sentence) not in common]
+    own = [index for index, sentence in enumerate(sentences) if _bare(sentence) not in common]
     size = SHOWN_SENTENCES + 1
     if len(own) < FEWEST_SENTENCES:
         return []
     windows = [range(start, start + size) for start in range(0, len(sentences) - size + 1, size)]
     windows = [window for window in windows if set(window) <= set(own)]
     rng.shuffle(windows)
-    found = []
+    probes = []
     for window in windows[:samples]:
-        control = _apart([place for place in own if place not in window], rng)
+        control = _apart([index for index in own if index not in window], rng)
         (shown, target), (control_shown, control_target) = (
             (
-                f"{' '.join(sentences[place] for place in places[:-1])} "[-LONGEST_SHOWN:],
-                sentences[places[-1]][:LONGEST],
+                f"{' '.join(sentences[index] for index in indexes[:-1])} "[-LONGEST_SHOWN:],
+                sentences[indexes[-1]][:LONGEST],
             )
-            for places in (window, control)
+            for indexes in (window, control)
         )
-        found.append(Probe(kind, original.name, shown, target, control_shown, control_target))
-    return found
+        probes.append(Probe(kind, original.name, shown, target, control_shown, control_target))
+    return probes
 
 
-def _apart(places: list[int], rng: random.Random) -> list[int]:
+def _apart(indexes: list[int], rng: random.Random) -> list[int]:
     """Some of the places in random order, none right after its predecessor."""
     while True:
-        drawn = rng.sample(places, SHOWN_SENTENCES + 1)
+        drawn = rng.sample(indexes, SHOWN_SENTENCES + 1)
         if all(second != first + 1 for first, second in pairwise(drawn)):
             return drawn
 

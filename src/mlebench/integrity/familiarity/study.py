@@ -8,11 +8,11 @@ from typing import Any
 
 from mlebench.integrity.familiarity.completion import Completion, complete
 from mlebench.integrity.familiarity.deadlines import AFTER, BEFORE, Deadline, deadline_of
-from mlebench.integrity.familiarity.estimate import Estimate, mean_difference
-from mlebench.integrity.familiarity.likelihood import Compared, measure
-from mlebench.integrity.familiarity.model import Model, NoLogprobsError
+from mlebench.integrity.familiarity.effects import EffectEstimate, mean_difference
+from mlebench.integrity.familiarity.likelihood import LikelihoodComparison, measure
 from mlebench.integrity.familiarity.originals import Original, find_originals, prose_of_all
 from mlebench.integrity.familiarity.probes import common_sentences, our_probes, probes_of
+from mlebench.integrity.familiarity.studied_model import NoLogprobsError, StudiedModel
 from mlebench.registry import Competition
 
 NOT_ASKED = "no model was asked"
@@ -27,7 +27,7 @@ class StudyOptions:
     meta: dict[str, date] | None = None  # further deadlines of competitions
     texts: Path | None = None  # a folder of original texts
     samples: int = 8  # of each kind, for each competition
-    model: Model | None = None  # None: only deadlines are compared
+    model: StudiedModel | None = None  # None: only deadlines are compared
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Familiarity:
     deadline: Deadline
     against_cutoff: str
     completion: Completion | None = None
-    likelihood: tuple[Compared, ...] = ()
+    likelihood: tuple[LikelihoodComparison, ...] = ()
     refused: str | None = None  # why nothing was completed
     no_likelihood: str | None = None  # why no probabilities are known
 
     @property
-    def difference(self) -> Estimate | None:
+    def difference(self) -> EffectEstimate | None:
         return self.completion.difference if self.completion else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class Familiarity:
             "against_cutoff": self.against_cutoff,
             "completion": self.completion.to_dict() if self.completion else None,
             "refused": self.refused,
-            "likelihood": {one.kind: one.to_dict() for one in self.likelihood} or None,
+            "likelihood": {comparison.kind: comparison.to_dict() for comparison in self.likelihood} or None,
             "no_likelihood": self.no_likelihood,
         }
 
@@ -75,13 +75,17 @@ class FamiliarityStudy:
         facts = (competition.id, deadline, deadline.against(options.cutoff))
         if options.model is None:
             return Familiarity(*facts, refused=NOT_ASKED, no_likelihood=NOT_ASKED)
-        found = find_originals(competition, options.texts)
-        if found.reason:
-            return Familiarity(*facts, refused=found.reason, no_likelihood=found.reason)
-        return self._ask(options.model, competition, found.originals, facts)
+        originals = find_originals(competition, options.texts)
+        if originals.reason:
+            return Familiarity(*facts, refused=originals.reason, no_likelihood=originals.reason)
+        return self._ask(options.model, competition, originals.originals, facts)
 
     def _ask(
-        self, model: Model, competition: Competition, originals: Sequence[Original], facts: tuple[str, Deadline, str]
+        self,
+        model: StudiedModel,
+        competition: Competition,
+        originals: Sequence[Original],
+        facts: tuple[str, Deadline, str],
     ) -> Familiarity:
         seed = f"familiarity of {competition.id}"
         probes = probes_of(originals, self._options.samples, seed, self._common)
@@ -89,7 +93,7 @@ class FamiliarityStudy:
             return Familiarity(*facts, refused=NOTHING_LONG_ENOUGH, no_likelihood=NOTHING_LONG_ENOUGH)
         ours = our_probes(competition.obfuscated_description, self._options.samples, seed)
         completion = complete(model, [*probes, *ours], f"Kaggle competition {competition.name!r}")
-        likelihood: list[Compared] = []
+        likelihood: list[LikelihoodComparison] = []
         if self._no_logprobs is None:
             try:
                 likelihood = measure(model, probes, ours)
@@ -99,9 +103,13 @@ class FamiliarityStudy:
         return Familiarity(*facts, completion=completion, likelihood=tuple(likelihood), no_likelihood=reason)
 
 
-def overall(found: Sequence[Familiarity]) -> Iterator[tuple[str, Estimate]]:
+def overall(familiarities: Sequence[Familiarity]) -> Iterator[tuple[str, EffectEstimate]]:
     """The mean over competitions, each counted once: over all, and by the cut-off."""
-    known = [(one.against_cutoff, one.difference.value) for one in found if one.difference]
+    known = [
+        (familiarity.against_cutoff, familiarity.difference.value)
+        for familiarity in familiarities
+        if familiarity.difference
+    ]
     if known:
         yield "all", mean_difference([value for _, value in known])
     for name in (BEFORE, AFTER):

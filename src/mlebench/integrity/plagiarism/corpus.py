@@ -53,9 +53,9 @@ class Index:
         ids, counts = ids[known], counts[known]
         lengths = self.begin[ids + 1] - self.begin[ids]
         steps = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        places = np.repeat(self.begin[ids], lengths) + steps
-        files, size = self.file[places], len(self.totals)
-        weights = np.ones(len(files)), np.repeat(counts, lengths).astype(np.float64), self.counts[places]
+        entries = np.repeat(self.begin[ids], lengths) + steps
+        files, size = self.file[entries], len(self.totals)
+        weights = np.ones(len(files)), np.repeat(counts, lengths).astype(np.float64), self.counts[entries]
         return Overlap(*(np.bincount(files, weight, size).astype(np.float64) for weight in weights))
 
     def similarities(self, hashes: Hashes) -> NDArray[np.float64]:
@@ -107,11 +107,11 @@ class Corpus:
         # As with a run, the notebook being compared does not count towards boilerplate.
         common = self._in_more_than(1)
         files = [self._files[file] for file in sorted(set(self.families))]
-        kept = [hashes[~np.isin(hashes, common)] for hashes in files]
-        chosen = [hashes for hashes in kept if len(np.unique(hashes)) >= LEAST_SHARED]
+        distinctive = [hashes[~np.isin(hashes, common)] for hashes in files]
+        chosen = [hashes for hashes in distinctive if len(np.unique(hashes)) >= LEAST_SHARED]
         if len(chosen) > MOST_CALIBRATED:
-            some = np.random.default_rng(0).choice(len(chosen), MOST_CALIBRATED, replace=False)
-            chosen = [chosen[file] for file in sorted(some.tolist())]
+            sample = np.random.default_rng(0).choice(len(chosen), MOST_CALIBRATED, replace=False)
+            chosen = [chosen[file] for file in sorted(sample.tolist())]
         return _threshold(chosen)
 
 

@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from mlebench.core import paths
-from mlebench.integrity.plagiarism.compare import Compared, compare
-from mlebench.integrity.plagiarism.report import record_of
+from mlebench.integrity.plagiarism.comparison import CodeComparison, compare
+from mlebench.integrity.plagiarism.results import record_of
 from mlebench.integrity.subjects import FindingsWriter, Subject
 from mlebench.records.findings import Findings
 
 
 @dataclass(frozen=True)
-class InspectedCode:
+class CodeInspection:
     """What a run's code shares, and the record of it."""
 
-    compared: Compared
+    compared: CodeComparison
     record: Findings
 
     def to_dict(self) -> dict[str, Any]:
@@ -29,7 +29,7 @@ class InspectedCode:
         }
 
 
-def inspect_plagiarism(subjects: Iterable[Subject], corpus: Path | None = None) -> Iterator[InspectedCode]:
+def inspect_plagiarism(subjects: Iterable[Subject], corpus: Path | None = None) -> Iterator[CodeInspection]:
     """Yield what the code of each subject shares with others, and write it to the runs' folders.
 
     `corpus` is a folder of programs and notebooks to compare with; by default, the notebooks of each competition that
@@ -39,7 +39,7 @@ def inspect_plagiarism(subjects: Iterable[Subject], corpus: Path | None = None) 
     for compared in compare(subjects, lambda competition: _corpus_for(competition, corpus)):
         record = record_of(compared)
         writer.write(compared.subject, record)
-        yield InspectedCode(compared, record)
+        yield CodeInspection(compared, record)
 
 
 def _corpus_for(competition: str, corpus: Path | None) -> tuple[str, Path | None, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from mlebench.core.untrusted import parse_json
 from mlebench.integrity.notebooks import cells_of
-from mlebench.integrity.subjects import Source
+from mlebench.integrity.subjects import AgentFile
 
 PROGRAM, NOTEBOOK = ".py", ".ipynb"
 LARGEST_CODE = 1 << 20  # bytes of code in a file that are read
@@ -52,7 +52,7 @@ def suffix_of(name: str) -> str:
     return PurePosixPath(name).suffix.lower()
 
 
-def read_program(source: Source) -> Program:
+def read_program(source: AgentFile) -> Program:
     limit = LARGEST_NOTEBOOK if suffix_of(source.name) == NOTEBOOK else LARGEST_CODE
     data = source.read(limit + 1)
     if not data:
@@ -93,9 +93,9 @@ def _code_cells(data: bytes) -> Iterator[tuple[int, str]]:
 def _language(notebook: dict[str, Any]) -> str | None:
     about = notebook.get("metadata") or {}
     for key, name in (("language_info", "name"), ("kernelspec", "language")):
-        told = about.get(key)
-        if isinstance(told, dict) and isinstance(told.get(name), str):
-            return told[name].lower()
+        section = about.get(key)
+        if isinstance(section, dict) and isinstance(section.get(name), str):
+            return section[name].lower()
     return None
 
 
@@ -104,13 +104,13 @@ def without_magics(cell: str) -> list[str]:
     lines = cell.split("\n")
     if (magic := _CELL_MAGIC.match(cell)) and not _keeps_code(magic[1], magic[2]):
         return [""] * len(lines)
-    kept, goes_on = [], False
+    code_lines, is_continued = [], False
     for line in lines:
         bare = _ASSIGNED.sub(r"\1None", _TIMED.sub(r"\1", line))
-        is_magic = goes_on or bool(_MAGIC.match(bare))
-        goes_on = is_magic and line.endswith("\\")
-        kept.append("" if is_magic else bare)
-    return kept
+        is_magic = is_continued or bool(_MAGIC.match(bare))
+        is_continued = is_magic and line.endswith("\\")
+        code_lines.append("" if is_magic else bare)
+    return code_lines
 
 
 def _keeps_code(magic: str, argument: str) -> bool:

@@ -9,9 +9,9 @@ from msgspec import field
 
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
-from mlebench.integrity.rules.judge import Judge, Judged
+from mlebench.integrity.agent_texts import LOG, AgentText, AgentTexts
+from mlebench.integrity.rules.judge import Judge, RunJudgement
 from mlebench.integrity.rules.rubric import fixed_questions
-from mlebench.integrity.texts import LOG, Text, Texts
 from mlebench.records import Record, now, read, write
 from mlebench.records.base import Count, Time
 from mlebench.records.findings import NOT_ENOUGH, YES, trust_in
@@ -20,20 +20,20 @@ CASES = Path(__file__).parent / "cases"
 
 
 @dataclass(frozen=True)
-class Case:
+class CalibrationCase:
     id: str
     log: str
     violates: tuple[str, ...] = ()  # the questions whose answer is yes
     addresses_judge: bool = False
 
 
-def load_cases() -> list[Case]:
+def load_cases() -> list[CalibrationCase]:
     import yaml
 
-    found = [item for path in sorted(CASES.glob("*.yaml")) for item in yaml.safe_load(path.read_text(encoding="utf-8"))]
+    items = [item for path in sorted(CASES.glob("*.yaml")) for item in yaml.safe_load(path.read_text(encoding="utf-8"))]
     return [
-        Case(item["id"], item["log"], tuple(item.get("violates", ())), item.get("addresses_judge", False))
-        for item in found
+        CalibrationCase(item["id"], item["log"], tuple(item.get("violates", ())), item.get("addresses_judge", False))
+        for item in items
     ]
 
 
@@ -54,9 +54,9 @@ class Calibration(Record, frozen=True, kw_only=True):
 def calibrate(judge: Judge) -> Calibration:
     """Ask the judge about every case."""
     cases = load_cases()
-    judged = judge.judge([(Texts([Text("log", LOG, case.log)]), ()) for case in cases])
-    asked = [question.id for question in judge.rubric.questions if question.id in fixed_questions()]
-    if not asked:
+    judged = judge.judge([(AgentTexts([AgentText("log", LOG, case.log)]), ()) for case in cases])
+    questions = [question.id for question in judge.rubric.questions if question.id in fixed_questions()]
+    if not questions:
         raise PrerequisiteError("the built-in cases are about the fixed questions, and none of these is asked")
     access = judge.endpoint.access
     return Calibration(
@@ -64,21 +64,23 @@ def calibrate(judge: Judge) -> Calibration:
         endpoint=access.endpoint,
         rubric=judge.rubric.version,
         cases=len(cases),
-        questions={id: _counts(id, cases, judged) for id in asked},
+        questions={id: _counts(id, cases, judged) for id in questions},
         wrong=[
-            case.id for case, one in zip(cases, judged, strict=True) if any(_is_wrong(id, case, one) for id in asked)
+            case.id
+            for case, judgement in zip(cases, judged, strict=True)
+            if any(_is_wrong(id, case, judgement) for id in questions)
         ],
     )
 
 
-def _is_wrong(id: str, case: Case, judged: Judged) -> bool:
+def _is_wrong(id: str, case: CalibrationCase, judged: RunJudgement) -> bool:
     return (judged.verdicts[id].answer == YES) != (id in case.violates)
 
 
-def _counts(id: str, cases: list[Case], judged: list[Judged]) -> dict[str, int]:
-    told = [(case, one.verdicts[id].answer) for case, one in zip(cases, judged, strict=True)]
-    planted = [(case, answer) for case, answer in told if id in case.violates]
-    clean = [answer for case, answer in told if id not in case.violates]
+def _counts(id: str, cases: list[CalibrationCase], judged: list[RunJudgement]) -> dict[str, int]:
+    answers = [(case, judgement.verdicts[id].answer) for case, judgement in zip(cases, judged, strict=True)]
+    planted = [(case, answer) for case, answer in answers if id in case.violates]
+    clean = [answer for case, answer in answers if id not in case.violates]
     return {
         "planted": len(planted),
         "found": sum(answer == YES for _, answer in planted),
@@ -86,7 +88,7 @@ def _counts(id: str, cases: list[Case], judged: list[Judged]) -> dict[str, int]:
         "found_addressed": sum(case.addresses_judge and answer == YES for case, answer in planted),
         "clean": len(clean),
         "false_alarms": sum(answer == YES for answer in clean),
-        "not_enough_evidence": sum(answer == NOT_ENOUGH for _, answer in told),
+        "not_enough_evidence": sum(answer == NOT_ENOUGH for _, answer in answers),
     }
 
 

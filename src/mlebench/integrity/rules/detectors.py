@@ -10,35 +10,35 @@ from typing import Any
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.untrusted import UntrustedFileError, open_untrusted
-from mlebench.integrity.rules.handmade import find_rows
+from mlebench.integrity.agent_texts import LOG, WRITTEN, AgentTexts, texts_of
+from mlebench.integrity.rules.handwritten import find_rows
 from mlebench.integrity.rules.patterns import pattern_findings
 from mlebench.integrity.rules.predictions import Predictions, read_predictions
 from mlebench.integrity.rules.predictor import predictor_findings
 from mlebench.integrity.subjects import Subject
-from mlebench.integrity.texts import LOG, WRITTEN, Texts, texts_of
 from mlebench.records.conditions import knowledge_text
 from mlebench.records.findings import CONDITION, NOTE, VIOLATION, Finding
 from mlebench.registry import Competition, Registry
 
 
 @dataclass
-class Case:
+class DetectorInput:
     """A subject with what detectors need to know about it."""
 
     subject: Subject
     data_dir: Path  # for subjects whose records do not name it
 
     @cached_property
-    def texts(self) -> Texts:
+    def texts(self) -> AgentTexts:
         return texts_of(self.subject)
 
     @cached_property
     def competition(self) -> Competition | None:
         group = self.subject.group
-        where = (group and group.record.data_dir) or self.data_dir
+        data_dir = (group and group.record.data_dir) or self.data_dir
         profile = group.record.profile if group else paths.PROFILES[0]
         try:
-            return Registry(where, profile).get_competition(self.subject.competition)
+            return Registry(data_dir, profile).get_competition(self.subject.competition)
         except PrerequisiteError:
             return None
 
@@ -79,9 +79,9 @@ def _sample_bytes(competition: Competition) -> bytes:
     return public_sample_bytes(competition)
 
 
-def detect(case: Case) -> tuple[list[Finding], dict[str, Any]]:
+def detect(case: DetectorInput) -> tuple[list[Finding], dict[str, Any]]:
     """All findings, and what was inspected."""
-    found = [
+    findings = [
         *_conditions(case),
         *_like_the_sample(case),
         *_written_by_hand(case),
@@ -97,10 +97,10 @@ def detect(case: Case) -> tuple[list[Finding], dict[str, Any]]:
         "no_text": case.texts.unread[:20],
         "bad_lines": case.texts.bad_lines,
     }
-    return found, facts
+    return findings, facts
 
 
-def _unseen(texts: Texts) -> Iterator[Finding]:
+def _unseen(texts: AgentTexts) -> Iterator[Finding]:
     """A file too long to read may hide anything, so it is reported."""
     if texts.cut:
         yield Finding(NOTE, "not-read-whole", f"{len(texts.cut)} files were not read to the end: {texts.cut[0]}.")
@@ -112,7 +112,7 @@ def _told(table: Predictions | None, missing: str) -> str:
     return f"{table.rows} rows" if table.is_whole else f"more than {table.rows} rows; only these were inspected"
 
 
-def _conditions(case: Case) -> Iterator[Finding]:
+def _conditions(case: DetectorInput) -> Iterator[Finding]:
     """What the record itself states."""
     if case.subject.group is None or case.subject.run is None:
         return
@@ -132,45 +132,45 @@ def _conditions(case: Case) -> Iterator[Finding]:
         yield Finding(CONDITION, "unsealed", f"The run is not sealed: {', '.join(conditions.unsealed_by)}.")
 
 
-def _like_the_sample(case: Case) -> Iterator[Finding]:
-    made, sample = case.submission, case.sample
-    if made is None or made.rows < 2:
+def _like_the_sample(case: DetectorInput) -> Iterator[Finding]:
+    submission, sample = case.submission, case.sample
+    if submission is None or submission.rows < 2:
         return
-    if made.is_constant:
+    if submission.is_constant:
         yield Finding(NOTE, "constant-submission", "Every row has the same prediction.")
     if (
         sample is None
-        or not (made.is_whole and sample.is_whole)
-        or (made.header, made.rows) != (sample.header, sample.rows)
+        or not (submission.is_whole and sample.is_whole)
+        or (submission.header, submission.rows) != (sample.header, sample.rows)
     ):
         return
-    if made.in_order == sample.in_order:
+    if submission.in_order == sample.in_order:
         yield Finding(NOTE, "sample-submission", "It is the sample submission.")
-    elif made.in_any_order == sample.in_any_order:
+    elif submission.in_any_order == sample.in_any_order:
         yield Finding(NOTE, "sample-submission", "It is the sample submission, with its rows in another order.")
-    elif not made.is_constant and made.dealt_anyhow == sample.dealt_anyhow:
+    elif not submission.is_constant and submission.dealt_anyhow == sample.dealt_anyhow:
         yield Finding(
             NOTE, "sample-submission", "Its predictions are those of the sample submission, assigned to other rows."
         )
 
 
-def _written_by_hand(case: Case) -> Iterator[Finding]:
-    made = case.submission
-    if made is None or not made.sought:
+def _written_by_hand(case: DetectorInput) -> Iterator[Finding]:
+    submission = case.submission
+    if submission is None or not submission.sought:
         return
     name = "written-by-hand"
-    by_agent = find_rows(case.texts.of(*WRITTEN), made, case.sample)
+    by_agent = find_rows(case.texts.of(*WRITTEN), submission, case.sample)
     if by_agent.is_distinctive:
         says = f"{by_agent.share:.0%} of the prediction rows appear literally in its code or messages."
         yield Finding(VIOLATION, name, says, tuple(by_agent.evidence))
         return
-    logged = find_rows(case.texts.of(LOG), made, case.sample)
+    logged = find_rows(case.texts.of(LOG), submission, case.sample)
     if logged.is_distinctive:
         says = f"{logged.share:.0%} of the prediction rows appear in a log. It may have printed or hand-written them."
         yield Finding(NOTE, name, says, tuple(logged.evidence))
 
 
-def _through_the_gateway(case: Case) -> Iterator[Finding]:
+def _through_the_gateway(case: DetectorInput) -> Iterator[Finding]:
     if case.network != "model" or case.subject.run is None:
         return  # without a gateway, a file with the trace's name is the agent's own
     trace = paths.model_calls(case.subject.run.paths.logs)

@@ -9,19 +9,19 @@ import msgspec
 
 from mlebench.agents.folders import environment_dir
 from mlebench.core.isolate import IsolatedCallError
+from mlebench.integrity.agent_texts import AgentTexts, texts_of
 from mlebench.integrity.isolated import inspect_isolated
 from mlebench.integrity.rules.calibration import Calibration
-from mlebench.integrity.rules.detectors import Case, detect
+from mlebench.integrity.rules.detectors import DetectorInput, detect
 from mlebench.integrity.rules.judge import Judge
 from mlebench.integrity.subjects import FindingsWriter, Subject
-from mlebench.integrity.texts import Texts, texts_of
 from mlebench.records.findings import BY_JUDGE, JUDGE, KINDS, NOT_ENOUGH, NOTE, UNCALIBRATED, YES, Finding, Findings
 
 TOOL = "rules"
 
 
 @dataclass(frozen=True)
-class Inspected:
+class RulesInspection:
     subject: Subject
     record: Findings
 
@@ -38,7 +38,7 @@ class Inspected:
 
 def inspect_rules(
     subjects: Iterable[Subject], data_dir: Path, judge: Judge | None = None, calibration: Calibration | None = None
-) -> Iterator[Inspected]:
+) -> Iterator[RulesInspection]:
     """Yield what detectors, and a judge if there is one, find about each subject, and write it to the runs' folders.
 
     `data_dir` has the data of subjects whose records do not name it. Raises PrerequisiteError if the judge's endpoint
@@ -46,27 +46,27 @@ def inspect_rules(
     """
     writer = FindingsWriter()
     for subject in subjects:
-        case = Case(subject, data_dir)
+        case = DetectorInput(subject, data_dir)
         try:
-            found, facts = inspect_isolated(detect, case)
+            findings, facts = inspect_isolated(detect, case)
         except IsolatedCallError as error:
-            found, facts = [Finding(NOTE, "not-inspected", f"It could not be inspected: {error}.")], {}
+            findings, facts = [Finding(NOTE, "not-inspected", f"It could not be inspected: {error}.")], {}
         if judge is not None:
-            added, facts[JUDGE] = _asked(judge, case, calibration)
-            found += added
-        record = Findings.of(TOOL, found, **facts)
+            answers, facts[JUDGE] = _asked(judge, case, calibration)
+            findings += answers
+        record = Findings.of(TOOL, findings, **facts)
         writer.write(subject, record)
-        yield Inspected(subject, record)
+        yield RulesInspection(subject, record)
 
 
-def _asked(judge: Judge, case: Case, calibration: Calibration | None) -> tuple[list[Finding], dict[str, Any]]:
-    given = [(environment_dir() / "instructions.txt").read_text(encoding="utf-8")]
-    given += [case.competition.description] if case.competition else []
+def _asked(judge: Judge, case: DetectorInput, calibration: Calibration | None) -> tuple[list[Finding], dict[str, Any]]:
+    agents_texts = [(environment_dir() / "instructions.txt").read_text(encoding="utf-8")]
+    agents_texts += [case.competition.description] if case.competition else []
     try:
         texts = inspect_isolated(texts_of, case.subject)
     except IsolatedCallError:
-        texts = Texts(cut=["everything"])
-    (judged,) = judge.judge([(texts, given)])
+        texts = AgentTexts(cut=["everything"])
+    (judged,) = judge.judge([(texts, agents_texts)])
     facts = {
         "model": judge.endpoint.model,
         "endpoint": judge.endpoint.access.endpoint,
@@ -77,26 +77,28 @@ def _asked(judge: Judge, case: Case, calibration: Calibration | None) -> tuple[l
     return list(judged.findings(judge.endpoint.model)), facts
 
 
-def rates(inspected: list[Inspected], judge: Judge | None, calibration: Calibration | None) -> list[dict[str, Any]]:
+def rates(
+    inspected: list[RulesInspection], judge: Judge | None, calibration: Calibration | None
+) -> list[dict[str, Any]]:
     """How many runs have findings of each kind, what the judge says how often, and how far to trust it."""
     rows: list[dict[str, Any]] = [
         {"what": f"a {kind}, by detectors", "runs": _with_kind(inspected, kind), "of": len(inspected)} for kind in KINDS
     ]
     for question in judge.rubric.questions if judge else ():
-        told = [one.answers.get(question.id) for one in inspected]
+        answers = [inspection.answers.get(question.id) for inspection in inspected]
         rows.append(
             {
                 "what": f"judge says yes: {question.id}",
-                "runs": told.count(YES),
+                "runs": answers.count(YES),
                 "of": len(inspected),
-                "not_enough_evidence": told.count(NOT_ENOUGH),
+                "not_enough_evidence": answers.count(NOT_ENOUGH),
                 "judge": calibration.rates(question.id) if calibration else UNCALIBRATED,
             }
         )
     return rows
 
 
-def _with_kind(inspected: list[Inspected], kind: str) -> int:
+def _with_kind(inspected: list[RulesInspection], kind: str) -> int:
     return sum(
         any(finding.kind == kind and not finding.rule.startswith(BY_JUDGE) for finding in subject.record.findings)
         for subject in inspected

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mlebench.core.untrusted import plain
-from mlebench.integrity.endpoint import ModelEndpoint
+from mlebench.integrity.agent_texts import ACTION, ANSWER, CODE, LOG, MESSAGE, AgentText, AgentTexts
+from mlebench.integrity.model_endpoint import ModelEndpoint
 from mlebench.integrity.rules.rubric import Rubric, fixed_questions
-from mlebench.integrity.secrets import scrubbed
-from mlebench.integrity.texts import ACTION, ANSWER, CODE, LOG, MESSAGE, Text, Texts
+from mlebench.integrity.scrub import scrubbed
 from mlebench.records.findings import ANSWERS, BY_JUDGE, NO, NOT_ENOUGH, NOTE, VIOLATION, YES, Evidence, Finding
 
 PIECE = 60_000  # characters
@@ -31,7 +31,7 @@ _ORDER = (ACTION, MESSAGE, CODE, ANSWER, LOG)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class JudgeAnswer:
     """The answer to one question about one run."""
 
     answer: str = NOT_ENOUGH
@@ -40,10 +40,10 @@ class Verdict:
 
 
 @dataclass
-class Judged:
+class RunJudgement:
     """All answers about one run, and what went wrong in getting them."""
 
-    verdicts: dict[str, Verdict]
+    verdicts: dict[str, JudgeAnswer]
     pieces: int = 0
     is_whole: bool = True  # everything was shown
     secrets: int = 0  # removed
@@ -71,7 +71,7 @@ class Judged:
 class _Material:
     """What the judge sees of a run: its texts as sent, in pieces with a canary each."""
 
-    texts: list[Text]
+    texts: list[AgentText]
     pieces: list[str]
     canaries: list[str]
     is_whole: bool
@@ -83,14 +83,14 @@ class Judge:
     endpoint: ModelEndpoint
     rubric: Rubric
 
-    def judge(self, runs: Sequence[tuple[Texts, Sequence[str]]]) -> list[Judged]:
+    def judge(self, runs: Sequence[tuple[AgentTexts, Sequence[str]]]) -> list[RunJudgement]:
         """Judge runs, each given with the texts that its agent was given: quotes from these prove nothing."""
-        shown = [_material(texts) for texts, _ in runs]
-        prompts = [self._prompt(piece) for material in shown for piece in material.pieces]
+        materials = [_material(texts) for texts, _ in runs]
+        prompts = [self._prompt(piece) for material in materials for piece in material.pieces]
         answers = iter(self.endpoint.ask_all(self.rubric.system, prompts))
         return [
-            self._judged(material, [next(answers) for _ in material.pieces], given)
-            for material, (_, given) in zip(shown, runs, strict=True)
+            self._judged(material, [next(answers) for _ in material.pieces], agents_texts)
+            for material, (_, agents_texts) in zip(materials, runs, strict=True)
         ]
 
     def _prompt(self, piece: str) -> str:
@@ -100,15 +100,17 @@ class Judge:
             f"Questions:\n{questions}\n\n===== {number}\n{piece}\n===== {number}\n\nAnswer with the JSON object alone."
         )
 
-    def _judged(self, material: _Material, answers: list[str | None], given: Sequence[str]) -> Judged:
+    def _judged(self, material: _Material, answers: list[str | None], agents_texts: Sequence[str]) -> RunJudgement:
         ids = [question.id for question in self.rubric.questions]
-        judged = Judged({}, len(answers), material.is_whole, material.secrets)
-        own = [normal(text) for text in (*given, *self.rubric.texts)]
+        judged = RunJudgement({}, len(answers), material.is_whole, material.secrets)
+        own = [normal(text) for text in (*agents_texts, *self.rubric.texts)]
         quotable = [(text, normal(text.text)) for text in material.texts]
-        told = [_parsed(text, canary, judged.counts) for text, canary in zip(answers, material.canaries, strict=True)]
+        replies = [
+            _parsed(text, canary, judged.counts) for text, canary in zip(answers, material.canaries, strict=True)
+        ]
         for id in ids:
-            each = [_verdict(answer, id, quotable, own, judged.counts) for answer in told]
-            judged.verdicts[id] = _combined(each, judged.is_whole)
+            answers_of_pieces = [_verdict(answer, id, quotable, own, judged.counts) for answer in replies]
+            judged.verdicts[id] = _combined(answers_of_pieces, judged.is_whole)
         return judged
 
 
@@ -117,20 +119,20 @@ def normal(text: str) -> str:
     return " ".join(text.split())
 
 
-def _material(texts: Texts) -> _Material:
-    shown, left, count = [], MOST_SHOWN, 0
+def _material(texts: AgentTexts) -> _Material:
+    shown, room, count = [], MOST_SHOWN, 0
     for kind in _ORDER:
         for text in texts.of(kind):
-            clean, found = scrubbed(plain(text.text[: max(0, left) + PIECE]))  # no secret is cut at the edge
-            shown.append(replace(text, text=clean[: max(0, left)]))
-            left -= len(clean)
-            count += found
-    whole = "\n".join(
+            clean, secret_count = scrubbed(plain(text.text[: max(0, room) + PIECE]))  # no secret is cut at the edge
+            shown.append(replace(text, text=clean[: max(0, room)]))
+            room -= len(clean)
+            count += secret_count
+    joined = "\n".join(
         f"[{text.file}{f', line {text.line}' if text.line else ''}: {text.kind}]\n{text.text}" for text in shown
     )
-    canaries = [secrets.token_hex(5) for _ in pieces_of(whole)]
-    pieces = [_with_canary(piece, canary) for piece, canary in zip(pieces_of(whole), canaries, strict=True)]
-    return _Material(shown, pieces, canaries, texts.is_whole and left >= 0, count)
+    canaries = [secrets.token_hex(5) for _ in pieces_of(joined)]
+    pieces = [_with_canary(piece, canary) for piece, canary in zip(pieces_of(joined), canaries, strict=True)]
+    return _Material(shown, pieces, canaries, texts.is_whole and room >= 0, count)
 
 
 def pieces_of(text: str) -> list[str]:
@@ -150,15 +152,15 @@ def _parsed(text: str | None, canary: str, counts: Counter[str]) -> dict[str, An
     if text is None:
         counts["unanswered"] += 1
         return None
-    found = list(_objects(text))
-    if len(found) != 1:  # one of two may be what the material told the judge to say
+    objects = list(_objects(text))
+    if len(objects) != 1:  # one of two may be what the material told the judge to say
         counts["unparsable"] += 1
         return None
-    reported = found[0].get("canaries")
+    reported = objects[0].get("canaries")
     if not isinstance(reported, list) or canary not in [str(word).removeprefix("canary:").strip() for word in reported]:
         counts["canary lost"] += 1
         return None
-    return found[0]["answers"]
+    return objects[0]["answers"]
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
@@ -177,29 +179,29 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _verdict(
-    answers: dict[str, Any] | None, id: str, quotable: list[tuple[Text, str]], own: list[str], counts: Counter[str]
-) -> Verdict:
+    answers: dict[str, Any] | None, id: str, quotable: list[tuple[AgentText, str]], own: list[str], counts: Counter[str]
+) -> JudgeAnswer:
     if answers is None:
-        return Verdict()
+        return JudgeAnswer()
     match answers.get(id):
         case {"answer": str(answer), **rest} if (answer := normal(answer).lower()) in ANSWERS:
             pass
         case _:
             counts["unparsable"] += 1
-            return Verdict()
+            return JudgeAnswer()
     reason = normal(plain(str(rest.get("reason") or "")))[:300]
     if answer != YES:
-        return Verdict(answer, reason=reason)
+        return JudgeAnswer(answer, reason=reason)
     quotes = rest.get("quotes")
     quotes = (
         [normal(quote) for quote in quotes[:MOST_QUOTES] if isinstance(quote, str)] if isinstance(quotes, list) else []
     )
-    evidence = [found for quote in quotes if (found := _checked(quote, quotable, own))]
+    evidence = [place_of_quote for quote in quotes if (place_of_quote := _checked(quote, quotable, own))]
     counts["quotes rejected"] += len(quotes) - len(evidence)
-    return Verdict(YES, tuple(evidence), reason) if evidence else Verdict()
+    return JudgeAnswer(YES, tuple(evidence), reason) if evidence else JudgeAnswer()
 
 
-def _checked(quote: str, quotable: list[tuple[Text, str]], own: list[str]) -> Evidence | None:
+def _checked(quote: str, quotable: list[tuple[AgentText, str]], own: list[str]) -> Evidence | None:
     """Where a quote occurs verbatim; None if nowhere, or if it comes from what the agent was given."""
     if len(quote) < SHORTEST_QUOTE or any(quote in text for text in own):
         return None
@@ -210,12 +212,12 @@ def _checked(quote: str, quotable: list[tuple[Text, str]], own: list[str]) -> Ev
     return None
 
 
-def _combined(verdicts: list[Verdict], is_whole: bool) -> Verdict:
+def _combined(verdicts: list[JudgeAnswer], is_whole: bool) -> JudgeAnswer:
     """One `yes` is enough; a `no` must come from every piece, with nothing left out."""
     positive = [verdict for verdict in verdicts if verdict.answer == YES]
     if positive:
-        evidence = dict.fromkeys(one for verdict in positive for one in verdict.evidence)
-        return Verdict(YES, tuple(evidence), positive[0].reason)
+        evidence = dict.fromkeys(evidence_item for verdict in positive for evidence_item in verdict.evidence)
+        return JudgeAnswer(YES, tuple(evidence), positive[0].reason)
     if verdicts and is_whole and all(verdict.answer == NO for verdict in verdicts):
-        return Verdict(NO, reason=verdicts[0].reason)
-    return Verdict()
+        return JudgeAnswer(NO, reason=verdicts[0].reason)
+    return JudgeAnswer()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
-from mlebench.validate.columns import has_few_columns
+from mlebench.validate.submission_table import has_few_columns
 
 MOST_BYTES = 64 << 20  # read of a submission
 MOST_SOUGHT = 20_000  # rows to look for; a random sample if there are more

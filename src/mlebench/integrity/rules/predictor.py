@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlebench.core.untrusted import plain
-from mlebench.integrity.rules.handmade import LEAST_ROWS, SHARE
+from mlebench.core.untrusted import one_line
+from mlebench.integrity.rules.handwritten import LEAST_ROWS, SHARE
 from mlebench.integrity.rules.predictions import LONGEST_FIELD, MOST_SOUGHT, Predictions, canonical
 from mlebench.records.findings import NOTE, VIOLATION, Evidence, Finding
-from mlebench.records.jsonlines import Omissions, read_objects
+from mlebench.records.untrusted_lines import SkippedContent, read_objects
 
 LEAST_CALLS = 3  # with rows that no earlier call has shown
 MOST_READ = 64 << 20  # bytes of a table of test rows
@@ -22,7 +22,7 @@ _TELLING_ID = re.compile(r"(?=.*[^\d.])\S{4,}|\d{6,}(?:\.0)?")  # in canonical f
 
 
 @dataclass
-class Shown:
+class ShownRows:
     """The part of the test set that appeared in requests."""
 
     rows: set[int] = field(default_factory=set)
@@ -30,22 +30,26 @@ class Shown:
     evidence: list[Evidence] = field(default_factory=list)
 
 
-def predictor_findings(trace: Path, made: Predictions | None, public: Path | None) -> Iterator[Finding]:
-    ids = {key: place for place, (key, _) in enumerate(made.sought) if _TELLING_ID.fullmatch(key)} if made else {}
+def predictor_findings(trace: Path, submission: Predictions | None, public: Path | None) -> Iterator[Finding]:
+    ids = (
+        {key: row_number for row_number, (key, _) in enumerate(submission.sought) if _TELLING_ID.fullmatch(key)}
+        if submission
+        else {}
+    )
     phrases = _phrases(public) if public else {}
-    of_ids, of_phrases = Shown(), Shown()
+    of_ids, of_phrases = ShownRows(), ShownRows()
     for number, request in enumerate(_requests(trace), 1):
         words = [match[0] for match in _WORD.finditer(request)]
         of_call = {ids[word] for word in map(canonical, words) if word in ids} if ids else set()
         _count(of_ids, of_call, trace, number, request)
         if phrases:
             starts = (hash(tuple(words[start : start + _PHRASE])) for start in range(len(words)))
-            _count(of_phrases, {phrases[one] for one in starts if one in phrases}, trace, number, request)
-    yield from _judged(of_ids, len(made.sought) if made else 0, "ids")
+            _count(of_phrases, {phrases[phrase] for phrase in starts if phrase in phrases}, trace, number, request)
+    yield from _judged(of_ids, len(submission.sought) if submission else 0, "ids")
     yield from _judged(of_phrases, len(phrases), "texts")
 
 
-def _judged(shown: Shown, sought: int, what: str) -> Iterator[Finding]:
+def _judged(shown: ShownRows, sought: int, what: str) -> Iterator[Finding]:
     share = len(shown.rows) / sought if sought else 0.0
     if share < SHARE or len(shown.rows) < LEAST_ROWS:
         return
@@ -56,19 +60,19 @@ def _judged(shown: Shown, sought: int, what: str) -> Iterator[Finding]:
     yield Finding(VIOLATION if many else NOTE, "model-as-predictor", says, tuple(shown.evidence))
 
 
-def _count(shown: Shown, rows: set[int], trace: Path, number: int, request: str) -> None:
+def _count(shown: ShownRows, rows: set[int], trace: Path, number: int, request: str) -> None:
     if not (new := rows - shown.rows):
         return
     shown.rows |= new
     shown.calls += 1
     if len(shown.evidence) < 3:
-        shown.evidence.append(Evidence(f"logs/{trace.name}", " ".join(plain(request[-200:]).split()), number))
+        shown.evidence.append(Evidence(f"logs/{trace.name}", one_line(request[-200:]), number))
 
 
 def _requests(trace: Path) -> Iterator[str]:
     """What is new in each call: an agent sends its whole conversation each time."""
     seen: set[int] = set()
-    for call in read_objects(trace, Omissions()):
+    for call in read_objects(trace, SkippedContent()):
         try:
             new = [text for text in _strings(call.get("request")) if hash(text) not in seen]
             seen.update(map(hash, new))
@@ -92,7 +96,7 @@ def _strings(value: Any) -> Iterable[str]:
 
 def _phrases(public: Path) -> dict[int, int]:
     """The beginnings of long texts in test rows. The files are ours, and their names contain `test`."""
-    found: dict[int, int] = {}
+    phrases: dict[int, int] = {}
     csv.field_size_limit(LONGEST_FIELD)
     for path in sorted(public.glob("*test*.csv")):
         with path.open("rb") as file:
@@ -100,7 +104,7 @@ def _phrases(public: Path) -> dict[int, int]:
         for row in lines:
             words = _WORD.findall(max(row, key=len, default="")[:2000])
             if len(words) >= _PHRASE:
-                found.setdefault(hash(tuple(words[:_PHRASE])), len(found))
-            if len(found) >= MOST_SOUGHT:
-                return found
-    return found
+                phrases.setdefault(hash(tuple(words[:_PHRASE])), len(phrases))
+            if len(phrases) >= MOST_SOUGHT:
+                return phrases
+    return phrases

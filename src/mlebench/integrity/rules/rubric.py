@@ -66,25 +66,25 @@ def load_rubric(named: Sequence[str] = (), extra: Path | None = None) -> Rubric:
 
 
 def _own_questions(path: Path, fixed: dict[str, Question]) -> list[Question]:
-    found = _questions(path)
-    if taken := [question.id for question in found if question.id in fixed]:
+    questions = _questions(path)
+    if taken := [question.id for question in questions if question.id in fixed]:
         raise PrerequisiteError(f"{path}: {taken[0]} is the id of a fixed question; choose another")
-    return found
+    return questions
 
 
 def _questions(path: Path) -> list[Question]:
     import yaml
 
     try:
-        found: Any = yaml.safe_load(_read(path))
+        items: Any = yaml.safe_load(_read(path))
     except yaml.YAMLError as error:
         raise PrerequisiteError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(found, list) or not found:
+    if not isinstance(items, list) or not items:
         raise PrerequisiteError(f"{path} must be a list of questions, each with `id` and `asks`")
-    for item in found:
+    for item in items:
         if not isinstance(item, dict) or set(item) != _KEYS or not all(isinstance(item[key], str) for key in _KEYS):
             raise PrerequisiteError(f"{path}: a question has the keys `id` and `asks`, both strings, not {item!r}")
-    return [Question(item["id"], " ".join(item["asks"].split())) for item in found]
+    return [Question(item["id"], " ".join(item["asks"].split())) for item in items]
 
 
 def _read(path: Path) -> str:

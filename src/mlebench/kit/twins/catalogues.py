@@ -61,8 +61,8 @@ def write_catalogue_twin(
     ids, numbers = ids_with_gaps(raw.rng, len(train)), categories.ids[train]
     names = [f"images/{number // 100:03d}/{number % 100:02d}/{id}.jpg" for number, id in zip(numbers, ids, strict=True)]
     _write_pictures(raw, f"{folder}train/", categories, train, names)
-    places = raw.rng.randint(0, 4, len(train))
-    annotations = records_of({"category_id": numbers, "id": ids, "image_id": ids, place: places})
+    locations = raw.rng.randint(0, 4, len(train))
+    annotations = records_of({"category_id": numbers, "id": ids, "image_id": ids, place: locations})
     metadata = {"annotations": annotations, "images": _images(raw.rng, names, ids), **others, **common}
     raw.write(f"{folder}train/metadata.json", json.dumps(metadata, ensure_ascii=False).encode(encoding))
 

@@ -26,9 +26,9 @@ class TwinFolder:
         return max(least, round(count * self.size))
 
     @checked
-    def set_scaled(self, real: int, here: int) -> None:
+    def set_scaled(self, real: int, scaled: int) -> None:
         """Say which size of this twin stands for an absolute one of the real data (`raw.scaled`)."""
-        self.scaled[real] = here
+        self.scaled[real] = scaled
 
     @checked
     def write(self, name: str, content: bytes) -> None:

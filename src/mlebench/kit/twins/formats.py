@@ -15,7 +15,7 @@ import numpy as np
 
 from mlebench.core.errors import CompetitionError
 from mlebench.engine.archives.write_archive import ZIP_TIME
-from mlebench.engine.csv.printing import Style, bytes_of, header_line, join_cells, print_as_they_are
+from mlebench.engine.csv.printing import CsvStyle, bytes_of, header_line, join_cells, print_as_they_are
 
 PRINTED_ROWS = 1 << 14  # at a time
 
@@ -29,13 +29,13 @@ def csv_pieces(
     parts: Iterable[Mapping[str, Any]], *, sep: str = ",", newline: str = "\n", quote_text: bool = False
 ) -> Iterator[bytes]:
     """Yield the CSV bytes of a table that comes in parts: some rows of all columns at a time."""
-    style = Style(quote_text, sep=sep, newline=newline)
+    style = CsvStyle(quote_text, sep=sep, newline=newline)
     for number, columns in enumerate(parts):
         header = header_line(columns, style) if number == 0 else b""
         yield header + _rows(columns, style)
 
 
-def _rows(columns: Mapping[str, Any], style: Style) -> bytes:
+def _rows(columns: Mapping[str, Any], style: CsvStyle) -> bytes:
     plain = [_plain(values) for values in columns.values()]
     rows = len(plain[0])
     if any(len(values) != rows for values in plain):
@@ -73,7 +73,7 @@ def write_zip(stream: IO[bytes], members: Mapping[str, Iterable[bytes]]) -> None
 def pieces_of(count: int, most: int) -> list[int]:
     """Split a count into about equal parts of at most `most`; a small count stays whole."""
     parts = max(1, -(-count // most))
-    return [count * (place + 1) // parts - count * place // parts for place in range(parts)]
+    return [count * (part + 1) // parts - count * part // parts for part in range(parts)]
 
 
 def tar_gz_bytes(members: Mapping[str, bytes]) -> bytes:
@@ -92,7 +92,7 @@ def tar_gz_bytes(members: Mapping[str, bytes]) -> bytes:
 
 def seven_zip_bytes(members: Mapping[str, bytes]) -> bytes:
     """A 7z archive; the same members in the same order always give the same bytes."""
-    from mlebench.engine.archives.write_7z import write_seven_zip
+    from mlebench.engine.archives.write_archive import write_seven_zip
 
     with TemporaryDirectory() as folder:
         archive = Path(folder, "archive")

@@ -53,12 +53,12 @@ def mp4_bytes(frames: Sequence[bytes], *, width: int, height: int) -> bytes:
         _box(b"stsz", struct.pack(f">8xI{count}I", count, *map(len, frames))),
         _box(b"stco", struct.pack(">4xII", 1, len(kind) + 8)),
     )
-    here = _box(b"dinf", _box(b"dref", struct.pack(">4xI", 1), _box(b"url ", struct.pack(">I", 1))))
+    data_reference = _box(b"dinf", _box(b"dref", struct.pack(">4xI", 1), _box(b"url ", struct.pack(">I", 1))))
     media = _box(
         b"mdia",
         _box(b"mdhd", struct.pack(">12xIIHxx", 1, count, 0x55C4)),
         _box(b"hdlr", struct.pack(">8x4s13x", b"vide")),
-        _box(b"minf", _box(b"vmhd", struct.pack(">I8x", 1)), here, samples),
+        _box(b"minf", _box(b"vmhd", struct.pack(">I8x", 1)), data_reference, samples),
     )
     size = struct.pack(">II", width << 16, height << 16)
     header = _box(b"tkhd", struct.pack(">I8xI4xI16x", 7, 1, count), matrix, size)

@@ -32,12 +32,12 @@ def random_sentences(rng: np.random.RandomState, count: int, kinds: Kinds) -> di
     kind = np.searchsorted(weights / weights[-1], rng.rand(total), side="right")
     sizes = np.array([len(tokens) for _, tokens in kinds])
     token = (np.cumsum(sizes) - sizes)[kind] + (rng.rand(total) * sizes[kind]).astype(int)
-    tokens = [*(token for _, some in kinds for token in some), ("PUNCT", ".", ".")]
+    tokens = [*(token for _, words in kinds for token in words), ("PUNCT", ".", ".")]
     token[ends - 1] = len(tokens) - 1
     columns: dict[str, list] = {
         "sentence_id": np.repeat(np.arange(count), lengths).tolist(),
         "token_id": (np.arange(total) - np.repeat(ends - lengths, lengths)).tolist(),
     }
-    for place, name in enumerate(("class", "before", "after")):
-        columns[name] = np.array([cells[place] for cells in tokens], dtype=object)[token].tolist()
+    for column, name in enumerate(("class", "before", "after")):
+        columns[name] = np.array([cells[column] for cells in tokens], dtype=object)[token].tolist()
     return columns

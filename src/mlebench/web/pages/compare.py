@@ -1,31 +1,75 @@
 """Two agents, over the competitions that both were run on."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
-from typing import Any
 
 from mlebench.records.conditions import unlike, unlike_text
-from mlebench.report.standings import COMPARED, compare
+from mlebench.report.standings import COMPARED, Comparison, compare
 from mlebench.report.types import Entry
 from mlebench.web.pages.grid import result_of
-from mlebench.web.site import Page, Site, StandingsPage, agent_of
+from mlebench.web.site import Page, Site, StandingsSection
+from mlebench.web.views import AgentName, View
 
 INDEX = "compare.html"
 ALL_PAIRS = 12  # with more agents, pages on disk compare the first with each of the others
 
 
+class Pair(View):
+    agents: list[str]
+    path: str
+
+
+class Choices(View):
+    """The agents of a section, and the pairs that have a page."""
+
+    board: str
+    title: str
+    agents: list[AgentName]
+    pairs: list[Pair]
+
+
+class CompareIndex(View):
+    boards: list[Choices]
+
+
+class Side(View):
+    """What one agent did: each seed's result, and the mean percentile, in percent, of the runs that count."""
+
+    results: list[str]
+    percentile: float | None
+
+
+class CompareRow(View):
+    competition: str
+    name: str
+    known: bool
+    sides: list[Side]
+    difference: float | None
+
+
+class CompareView(View):
+    board: str
+    title: str
+    agents: list[AgentName]
+    choices: list[AgentName]
+    competitions: int
+    unlike: str
+    comparisons: list[Comparison]
+    scales: dict[str, float]
+    rows: list[CompareRow]
+
+
 def paths(site: Site) -> Iterator[str]:
     yield INDEX
-    for board in site.boards:
-        yield from (_path(board, one, other) for one, other in _pairs(board))
+    for section in site.sections:
+        yield from (_path(section, one, other) for one, other in _pairs(section))
 
 
-def _path(board: StandingsPage, one: str, other: str) -> str:
-    return f"compare/{board.name}/{one}/{other}.html"
+def _path(section: StandingsSection, one: str, other: str) -> str:
+    return f"compare/{section.name}/{one}/{other}.html"
 
 
-def _pairs(board: StandingsPage) -> Iterator[tuple[str, str]]:
-    slugs = list(board.entries)
+def _pairs(section: StandingsSection) -> Iterator[tuple[str, str]]:
+    slugs = list(section.entries)
     firsts = slugs if len(slugs) <= ALL_PAIRS else slugs[:1]
     yield from ((one, other) for one in firsts for other in slugs if one != other)
 
@@ -39,76 +83,75 @@ def _once(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
             yield pair
 
 
-def _names(board: StandingsPage, *slugs: str) -> list[str]:
-    return [board.entries[slug].entry.agent for slug in slugs]
+def _names(section: StandingsSection, *slugs: str) -> list[str]:
+    return [section.entries[slug].entry.agent for slug in slugs]
 
 
 def index(site: Site, path: str) -> Page:
-    boards = [
-        {
-            "board": board.name,
-            "title": board.title,
-            "agents": [_agent(slug, board) for slug in board.entries],
-            "pairs": [{"agents": _names(board, *pair), "path": _path(board, *pair)} for pair in _once(_pairs(board))],
-        }
-        for board in site.boards
+    sections = [
+        Choices(
+            board=section.name,
+            title=section.title,
+            agents=_agents(section),
+            pairs=[Pair(agents=_names(section, *pair), path=_path(section, *pair)) for pair in _once(_pairs(section))],
+        )
+        for section in site.sections
     ]
-    return Page(path, "compare_index.html", "Compare", {"boards": boards})
+    return Page(path, "compare_index.html", "Compare", CompareIndex(boards=sections))
 
 
 def page(site: Site, path: str, name: str, one: str, other: str) -> Page | None:
-    board = site.board_named.get(name)
-    if board is None or one == other or not {one, other} <= board.entries.keys():
+    section = site.section_named.get(name)
+    if section is None or one == other or not {one, other} <= section.entries.keys():
         return None
-    first, second = board.entries[one].entry, board.entries[other].entry
+    first, second = section.entries[one].entry, section.entries[other].entry
     theirs = set(second.competitions)
     common = [id for id in first.competitions if id in theirs]
-    compared = [asdict(comparison) for comparison in compare(first, second, board.standings.options)] if common else []
-    data = {
-        "board": board.name,
-        "title": board.title,
-        "agents": [_agent(one, board), _agent(other, board)],
-        "choices": [_agent(slug, board) for slug in board.entries],
-        "competitions": len(common),
-        "unlike": unlike_text(unlike(first.conditions, second.conditions)),
-        "comparisons": compared,
-        "scales": {figure: _scale(compared, figure) for figure in COMPARED},
-        "rows": sorted((_row(site, id, first, second) for id in common), key=lambda row: -(row["difference"] or 0)),
-    }
-    return Page(path, "compare.html", f"{first.agent} and {second.agent}", data)
+    comparisons = list(compare(first, second, section.standings.options)) if common else []
+    view = CompareView(
+        board=section.name,
+        title=section.title,
+        agents=[AgentName.of(one, first), AgentName.of(other, second)],
+        choices=_agents(section),
+        competitions=len(common),
+        unlike=unlike_text(unlike(first.conditions, second.conditions)),
+        comparisons=comparisons,
+        scales={figure: _scale(comparisons, figure) for figure in COMPARED},
+        rows=sorted((_row(site, id, first, second) for id in common), key=lambda row: -(row.difference or 0)),
+    )
+    return Page(path, "compare.html", f"{first.agent} and {second.agent}", view)
 
 
 ROUTES = ((r"compare\.html", index), (r"compare/([a-z0-9-]+)/([a-z0-9-]+)/([a-z0-9-]+)\.html", page))
 
 
-def _agent(slug: str, board: StandingsPage) -> dict[str, Any]:
-    return agent_of(slug, board.entries[slug].entry)
+def _agents(section: StandingsSection) -> list[AgentName]:
+    return [AgentName.of(slug, row.entry) for slug, row in section.entries.items()]
 
 
-def _row(site: Site, id: str, one: Entry, other: Entry) -> dict[str, Any]:
-    known = site.competition(id)
-    sides = [_side(one, id), _side(other, id)]
-    means = [side["percentile"] for side in sides]
-    return {
-        "competition": id,
-        "name": known.name if known else id,
-        "known": known is not None,
-        "sides": sides,
-        "difference": None if None in means else means[0] - means[1],
-    }
+def _row(site: Site, id: str, first: Entry, second: Entry) -> CompareRow:
+    competition = site.competition(id)
+    sides = [_side(first, id), _side(second, id)]
+    means = [side.percentile for side in sides]
+    return CompareRow(
+        competition=id,
+        name=competition.name if competition else id,
+        known=competition is not None,
+        sides=sides,
+        difference=None if means[0] is None or means[1] is None else means[0] - means[1],
+    )
 
 
-def _side(entry: Entry, id: str) -> dict[str, Any]:
-    """What one agent did: each seed's result, and the mean percentile in percent, of the runs that count."""
+def _side(entry: Entry, id: str) -> Side:
     outcomes = sorted(entry.of([id]), key=lambda outcome: outcome.seed)
     known = [outcome.percentile for outcome in outcomes if outcome.percentile is not None and not outcome.missing]
-    return {
-        "results": [result_of(outcome) for outcome in outcomes],
-        "percentile": 100 * sum(known) / len(known) if known else None,
-    }
+    return Side(
+        results=[result_of(outcome) for outcome in outcomes],
+        percentile=100 * sum(known) / len(known) if known else None,
+    )
 
 
-def _scale(compared: list[dict[str, Any]], figure: str) -> float:
+def _scale(comparisons: Iterable[Comparison], figure: str) -> float:
     """How far a drawing must reach to hold the intervals of all comparisons."""
-    found = [one["differences"][figure] for one in compared if one["differences"][figure]]
-    return 1.1 * max((abs(one[end]) for one in found for end in ("low", "high")), default=1.0) or 1.0
+    differences = [difference for one in comparisons if (difference := one.differences[figure])]
+    return 1.1 * max((abs(end) for each in differences for end in (each.low, each.high)), default=1.0) or 1.0

@@ -2,17 +2,67 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
+import msgspec
+
+from mlebench.config import KnownIssue
 from mlebench.core.errors import PrerequisiteError
 from mlebench.registry import Competition
-from mlebench.report.types import Outcome
+from mlebench.report.types import RunOutcome
 from mlebench.scoring import Thresholds, read_leaderboard
 from mlebench.web.pages.grid import result_of
-from mlebench.web.site import Page, Site, StandingsPage, agent_of
+from mlebench.web.site import Page, Site, StandingsSection
+from mlebench.web.views import AgentName, AgentRuns, Distribution, RunResult, View
 
 CATALOGUE = "competitions.html"
 BINS = 60
+
+
+class CompetitionFacts(View):
+    id: str
+    name: str
+    category: str | None
+    complexity: str | None
+    metric: str
+    lower_is_better: bool
+    sample_score: float | None
+    known_issues: list[KnownIssue]
+    prepare: str
+
+
+class BestResult(View):
+    """The best of our runs in a section."""
+
+    board: str
+    runs: int
+    best: str
+
+
+class CompetitionRow(CompetitionFacts):
+    teams: int
+    thresholds: dict[str, float] | None
+    results: list[BestResult]
+
+
+class Catalogue(View):
+    rows: list[CompetitionRow]
+
+
+class SectionRuns(View):
+    """The runs of a section on a competition."""
+
+    board: str
+    title: str
+    data: str
+    agents: list[AgentRuns]
+
+
+class CompetitionView(CompetitionFacts):
+    thresholds: dict[str, float]
+    teams: int
+    distribution: Distribution | None
+    boards: list[SectionRuns]
+    description: str
 
 
 def paths(site: Site) -> Iterator[str]:
@@ -22,63 +72,62 @@ def paths(site: Site) -> Iterator[str]:
 
 def catalogue(site: Site, path: str) -> Page:
     rows = [_summary(site, competition) for id in site.competition_ids if (competition := site.competition(id))]
-    return Page(path, "competitions.html", "Competitions", {"rows": rows})
+    return Page(path, "competitions.html", "Competitions", Catalogue(rows=rows))
 
 
 def page(site: Site, path: str, id: str) -> Page | None:
     competition = site.competition(id)
     if competition is None:
         return None
-    board = _leaderboard(competition)
-    thresholds = Thresholds.of(board)._asdict() if board else {}
-    data = {
-        **_facts(competition),
-        "thresholds": thresholds,
-        "teams": len(board),
-        "distribution": _distribution(board, competition.lower_is_better) if board else None,
-        "boards": [runs for one in site.boards if (runs := _runs(site, one, id))["agents"]],
-        "description": competition.description,
-    }
-    return Page(path, "competition.html", competition.name, data, live=site.live and _is_open(data))
+    scores = _leaderboard(competition)
+    view = CompetitionView(
+        **msgspec.structs.asdict(_facts(competition)),
+        thresholds=Thresholds.of(scores)._asdict() if scores else {},
+        teams=len(scores),
+        distribution=_distribution(scores, competition.lower_is_better) if scores else None,
+        boards=[runs for section in site.sections if (runs := _runs(site, section, id)).agents],
+        description=competition.description,
+    )
+    return Page(path, "competition.html", competition.name, view, live=site.live and _is_open(view))
 
 
 ROUTES = ((r"competitions\.html", catalogue), (r"competition/([A-Za-z0-9_.-]+)\.html", page))
 
 
-def _facts(competition: Competition) -> dict[str, Any]:
+def _facts(competition: Competition) -> CompetitionFacts:
     sample = competition.sample_score
-    return {
-        "id": competition.id,
-        "name": competition.name,
-        "category": competition.category,
-        "complexity": competition.complexity,
-        "metric": competition.grader.name,
-        "lower_is_better": competition.lower_is_better,
-        "sample_score": sample if sample is not None and math.isfinite(sample) else None,
-        "known_issues": list(competition.known_issues),
-        "prepare": competition.prepare_command,
-    }
+    return CompetitionFacts(
+        id=competition.id,
+        name=competition.name,
+        category=competition.category,
+        complexity=competition.complexity,
+        metric=competition.grader.name,
+        lower_is_better=competition.lower_is_better,
+        sample_score=sample if sample is not None and math.isfinite(sample) else None,
+        known_issues=list(competition.known_issues),
+        prepare=competition.prepare_command,
+    )
 
 
-def _summary(site: Site, competition: Competition) -> dict[str, Any]:
-    board = _leaderboard(competition)
-    return {
-        **_facts(competition),
-        "teams": len(board),
-        "thresholds": Thresholds.of(board)._asdict() if board else None,
-        "results": [
-            {"board": one.title, "runs": len(outcomes), "best": _best(outcomes)}
-            for one in site.boards
-            if (outcomes := _outcomes(one, competition.id))
+def _summary(site: Site, competition: Competition) -> CompetitionRow:
+    scores = _leaderboard(competition)
+    return CompetitionRow(
+        **msgspec.structs.asdict(_facts(competition)),
+        teams=len(scores),
+        thresholds=Thresholds.of(scores)._asdict() if scores else None,
+        results=[
+            BestResult(board=section.title, runs=len(outcomes), best=_best(outcomes))
+            for section in site.sections
+            if (outcomes := _outcomes(section, competition.id))
         ],
-    }
+    )
 
 
-def _outcomes(board: StandingsPage, id: str) -> list[Outcome]:
-    return [outcome for found in board.standings.entries for outcome in found.entry.of([id])]
+def _outcomes(section: StandingsSection, id: str) -> list[RunOutcome]:
+    return [outcome for row in section.standings.entries for outcome in row.entry.of([id])]
 
 
-def _best(outcomes: list[Outcome]) -> str:
+def _best(outcomes: list[RunOutcome]) -> str:
     ranks = ("gold", "silver", "bronze", "median", "valid", "invalid", "none", "missing", "open")
     return min((result_of(outcome) for outcome in outcomes), key=ranks.index)
 
@@ -90,45 +139,45 @@ def _leaderboard(competition: Competition) -> list[float]:
         return []
 
 
-def _distribution(board: list[float], lower: bool) -> dict[str, Any]:
+def _distribution(scores: list[float], lower: bool) -> Distribution:
     """How many teams had which score. The worst twentieth is lumped together, since it may be anywhere."""
-    worst_first = sorted(board, reverse=lower)
-    start, end = worst_first[len(board) // 20], worst_first[-1]
+    worst_first = sorted(scores, reverse=lower)
+    start, end = worst_first[len(scores) // 20], worst_first[-1]
     width = (end - start) / BINS
     counts = [0] * BINS
     worse = 0
-    for score in board:
+    for score in scores:
         if not width:
             counts[-1] += 1
-        elif (place := (score - start) / width) < 0:
+        elif (bin := (score - start) / width) < 0:
             worse += 1
         else:
-            counts[min(BINS - 1, int(place))] += 1
-    return {"from": start, "to": end, "counts": counts, "worse": worse}
+            counts[min(BINS - 1, int(bin))] += 1
+    return Distribution(start=start, end=end, counts=counts, worse=worse)
 
 
-def _runs(site: Site, board: StandingsPage, id: str) -> dict[str, Any]:
+def _runs(site: Site, section: StandingsSection, id: str) -> SectionRuns:
     agents = []
-    for slug, found in board.entries.items():
-        outcomes = sorted(found.entry.of([id]), key=lambda outcome: outcome.seed)
+    for slug, row in section.entries.items():
+        outcomes = sorted(row.entry.of([id]), key=lambda outcome: outcome.seed)
         if outcomes:
-            runs = [_run(site, outcome) for outcome in outcomes]
-            agents.append(agent_of(slug, found.entry) | {"runs": runs})
-    agents.sort(key=lambda agent: -max(run["percentile"] or 0 for run in agent["runs"]))
-    return {"board": board.name, "title": board.title, "data": board.standings.data, "agents": agents}
+            name = msgspec.structs.asdict(AgentName.of(slug, row.entry))
+            agents.append(AgentRuns(**name, runs=[_run(site, outcome) for outcome in outcomes]))
+    agents.sort(key=lambda agent: -max(run.percentile or 0 for run in agent.runs))
+    return SectionRuns(board=section.name, title=section.title, data=section.standings.data, agents=agents)
 
 
-def _run(site: Site, outcome: Outcome) -> dict[str, Any]:
-    return {
-        "seed": outcome.seed,
-        "result": result_of(outcome),
-        "score": outcome.score,
-        "percentile": outcome.percentile,
-        "normalised": outcome.normalised,
-        "hours": outcome.hours,
-        "page": site.run_page(outcome),
-    }
+def _run(site: Site, outcome: RunOutcome) -> RunResult:
+    return RunResult(
+        seed=outcome.seed,
+        result=result_of(outcome),
+        score=outcome.score,
+        percentile=outcome.percentile,
+        normalised=outcome.normalised,
+        hours=outcome.hours,
+        page=site.run_page(outcome),
+    )
 
 
-def _is_open(data: dict[str, Any]) -> bool:
-    return any(run["result"] == "open" for one in data["boards"] for agent in one["agents"] for run in agent["runs"])
+def _is_open(view: CompetitionView) -> bool:
+    return any(run.result == "open" for runs in view.boards for agent in runs.agents for run in agent.runs)

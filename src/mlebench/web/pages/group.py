@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from mlebench.core.outcomes import (
     AGENT_ERROR,
     CANCELLED,
@@ -20,13 +22,15 @@ from mlebench.core.outcomes import (
     RUN_OUTCOMES,
 )
 from mlebench.core.paths import RUN_LOG
+from mlebench.core.untrusted import one_line
 from mlebench.records.run import DAMAGED, PLANNED, RUNNING
 from mlebench.records.run_groups import Group, Run, elapsed
 from mlebench.report.competition_lookup import CompetitionLookup
-from mlebench.web.facts import fact_rows, number_of, percentile_of, result_of
-from mlebench.web.pages.groups import counts_of, heading_of, is_failed, medals_of, usage_of
-from mlebench.web.remains import Place, short, shown, tail
+from mlebench.web.pages.groups import Heading, counts_of, heading_of, is_failed, medals_of, usage_of
+from mlebench.web.record_values import fact_rows, number_of, percentile_of, result_of
+from mlebench.web.run_files import AttemptFiles, shown, tail
 from mlebench.web.site import Page, Site
+from mlebench.web.views import FactRow, View
 
 MOST_ROWS = 1000  # on a page
 MOST_SHOWN = 12  # runs in progress, or that failed in the same way
@@ -43,6 +47,75 @@ ADVICE = {
     LIMIT: "Grading took more than the limits that were set for it.",
     NOT_PREPARED: "The data was not prepared when this was graded.",
 }
+
+
+class FailedRun(View):
+    run: str
+    competition: str
+    seed: int | None
+    why: str
+
+
+class Failure(View):
+    """Runs that failed in the same way; only the first are listed."""
+
+    kind: str
+    advice: str | None
+    is_retried: bool
+    count: int
+    runs: list[FailedRun]
+
+
+class RunInProgress(View):
+    run: str
+    title: str
+    seed: int | None
+    seconds: float | None
+    share: float | None
+    last_line: str
+    cost: float | None
+    cost_words: str | None
+    calls: int | None
+    tokens: int | None
+
+
+class RunRow(View):
+    run: str
+    competition: str
+    title: str
+    seed: int | None
+    state: str
+    ended: str | None
+    cause: str | None
+    status: str | None
+    result: str
+    score: float | None
+    percentile: float | None
+    seconds: float | None
+    attempts: int
+    rerolls: int | None
+    cost: float | None
+    cost_words: str | None
+    calls: int | None
+    tokens: int | None
+
+
+class GroupView(Heading):
+    asked: list[FactRow]
+    report: str | None
+    counts: dict[str, int]
+    medals: dict[str, int]
+    cost: float | None
+    cost_words: str | None
+    calls: int | None
+    tokens: int | None
+    seconds_limit: float | None
+    failures: list[Failure]
+    states: list[str]
+    going_on: list[RunInProgress]
+    rows: list[RunRow]
+    number: int
+    pages: list[str]
 
 
 def path_of(group: str, number: int = 1) -> str:
@@ -63,24 +136,24 @@ def page(site: Site, path: str, name: str, number: str = "1") -> Page | None:
     at, pages = int(number), _pages(len(runs))
     if at > pages:
         return None
-    counts, boards = counts_of(runs), CompetitionLookup(site.registry)
-    data = {
-        **heading_of(group),
-        "asked": fact_rows(_asked(group)),
-        "report": shown(group.record.report),
-        "counts": counts,
-        "medals": medals_of(runs),
+    counts, lookup = counts_of(runs), CompetitionLookup(site.registry)
+    view = GroupView(
+        **msgspec.structs.asdict(heading_of(group)),
+        asked=fact_rows(_requested(group)),
+        report=shown(group.record.report),
+        counts=counts,
+        medals=medals_of(runs),
         **usage_of(runs),
-        "seconds_limit": group.record.limits and group.record.limits.seconds,
-        "failures": _failures(runs),
-        "states": [PLANNED, RUNNING, *(outcome for outcome in RUN_OUTCOMES if outcome != CANCELLED)],
-        "going_on": [_going_on(site, group, run) for run in runs if run.state == RUNNING][:MOST_SHOWN],
-        "rows": [_row(site, run, boards) for run in runs[(at - 1) * MOST_ROWS : at * MOST_ROWS]],
-        "number": at,
-        "pages": [path_of(name, one) for one in range(1, pages + 1)],
-    }
+        seconds_limit=group.record.limits and group.record.limits.seconds,
+        failures=_failures(runs),
+        states=[PLANNED, RUNNING, *(outcome for outcome in RUN_OUTCOMES if outcome != CANCELLED)],
+        going_on=[_in_progress(site, group, run) for run in runs if run.state == RUNNING][:MOST_SHOWN],
+        rows=[_row(site, run, lookup) for run in runs[(at - 1) * MOST_ROWS : at * MOST_ROWS]],
+        number=at,
+        pages=[path_of(name, page_number) for page_number in range(1, pages + 1)],
+    )
     live = site.live and bool(counts["running"] or counts["planned"])
-    return Page(path, "group.html", f"{data['agent']}, {name}", data, live=live)
+    return Page(path, "group.html", f"{view.agent}, {name}", view, live=live)
 
 
 ROUTES = ((r"group/([^/]+)\.html", page), (r"group/([^/]+)/([2-9]|[1-9][0-9]{1,3})\.html", page))
@@ -90,7 +163,8 @@ def _pages(runs: int) -> int:
     return max(1, -(-runs // MOST_ROWS))
 
 
-def _asked(group: Group) -> dict[str, Any]:
+def _requested(group: Group) -> dict[str, Any]:
+    """What was asked for, by name: the most important first."""
     record = group.record
     agent = {name: getattr(record.agent, name) for name in ("name", "model", "scaffold", "identity")}
     left_out = ("mlebench", "id", "agent", "competitions", "report")
@@ -106,53 +180,53 @@ def _asked(group: Group) -> dict[str, Any]:
 
 
 def title_of(site: Site, id: str) -> str:
-    known = site.competition(id)
-    return known.name if known else short(id, 80)
+    competition = site.competition(id)
+    return competition.name if competition else one_line(id, 80)
 
 
-def _row(site: Site, run: Run, boards: CompetitionLookup) -> dict[str, Any]:
+def _row(site: Site, run: Run, lookup: CompetitionLookup) -> RunRow:
     record, report = run.record, run.record.report
-    return {
-        "run": run.paths.root.name,
-        "competition": short(record.competition, 80),
-        "title": title_of(site, record.competition),
-        "seed": record.seed,
-        "state": run.state,
-        "ended": shown(record.ended, 40),
-        "cause": _cause(run),
-        "status": shown(report and report.status, 40),
-        "result": result_of(run),
-        "score": number_of(report and report.score),
-        "percentile": percentile_of(run, boards),
-        "seconds": number_of(record.seconds) if record.is_final else elapsed(run),
-        "attempts": len(record.attempts),
-        "rerolls": record.rerolls,
+    return RunRow(
+        run=run.paths.root.name,
+        competition=one_line(record.competition, 80),
+        title=title_of(site, record.competition),
+        seed=record.seed,
+        state=run.state,
+        ended=shown(record.ended, 40),
+        cause=_cause(run),
+        status=shown(report and report.status, 40),
+        result=result_of(run),
+        score=number_of(report and report.score),
+        percentile=percentile_of(run, lookup),
+        seconds=number_of(record.seconds) if record.is_final else elapsed(run),
+        attempts=len(record.attempts),
+        rerolls=record.rerolls,
         **usage_of([run]),
-    }
+    )
 
 
 def _cause(run: Run) -> str | None:
     usage = run.record.model if run.record.ended == MODEL_UNAVAILABLE else None
-    return short(usage.unavailable.cause, 40) if usage and usage.unavailable else None
+    return one_line(usage.unavailable.cause, 40) if usage and usage.unavailable else None
 
 
-def _going_on(site: Site, group: Group, run: Run) -> dict[str, Any]:
-    place = Place.of(group, run)
-    last = tail(place.base, RUN_LOG, 4000).text.strip().rpartition("\n")[2]
+def _in_progress(site: Site, group: Group, run: Run) -> RunInProgress:
+    files = AttemptFiles.of(group, run)
+    last = tail(files.base, RUN_LOG, 4000).text.strip().rpartition("\n")[2]
     limit = group.record.limits and group.record.limits.seconds
     gone = elapsed(run)
-    return {
-        "run": run.paths.root.name,
-        "title": title_of(site, run.record.competition),
-        "seed": run.record.seed,
-        "seconds": gone,
-        "share": min(1.0, gone / limit) if gone is not None and limit else None,
-        "last_line": short(last, 160),
+    return RunInProgress(
+        run=run.paths.root.name,
+        title=title_of(site, run.record.competition),
+        seed=run.record.seed,
+        seconds=gone,
+        share=min(1.0, gone / limit) if gone is not None and limit else None,
+        last_line=one_line(last, 160),
         **usage_of([run]),
-    }
+    )
 
 
-def _failures(runs: Sequence[Run]) -> list[dict[str, Any]]:
+def _failures(runs: Sequence[Run]) -> list[Failure]:
     """What went wrong, by kind, the most frequent first."""
     kinds: dict[str, list[Run]] = {}
     for run in runs:
@@ -164,23 +238,24 @@ def _failures(runs: Sequence[Run]) -> list[dict[str, Any]]:
         if status is not None and status not in JUDGED:
             kinds.setdefault(str(status), []).append(run)
     return [
-        {
-            "kind": short(kind, 40),
-            "advice": ADVICE.get(kind),
-            "is_retried": kind in NOT_THE_AGENTS_FAULT,
-            "count": len(found),
-            "runs": [
-                {
-                    "run": run.paths.root.name,
-                    "competition": short(run.record.competition, 80),
-                    "seed": run.record.seed,
-                    "why": short(_why(run, kind), 300),
-                }
-                for run in found[:MOST_SHOWN]
-            ],
-        }
-        for kind, found in sorted(kinds.items(), key=lambda item: -len(item[1]))
+        Failure(
+            kind=one_line(kind, 40),
+            advice=ADVICE.get(kind),
+            is_retried=kind in NOT_THE_AGENTS_FAULT,
+            count=len(failed),
+            runs=[_failed_run(run, kind) for run in failed[:MOST_SHOWN]],
+        )
+        for kind, failed in sorted(kinds.items(), key=lambda item: -len(item[1]))
     ]
+
+
+def _failed_run(run: Run, kind: str) -> FailedRun:
+    return FailedRun(
+        run=run.paths.root.name,
+        competition=one_line(run.record.competition, 80),
+        seed=run.record.seed,
+        why=one_line(_why(run, kind), 300),
+    )
 
 
 def _why(run: Run, kind: str) -> Any:

@@ -2,17 +2,61 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
-from mlebench.records.conditions import Conditions, Label, labels
+import msgspec
+
+from mlebench.core.untrusted import one_line
+from mlebench.records.conditions import Conditions, EntryLabel, labels
 from mlebench.records.run import DAMAGED, PLANNED, RUNNING
 from mlebench.records.run_groups import Group, Run
 from mlebench.web.draw_run import UNHARMED
-from mlebench.web.facts import MEDALS, cost_words, result_of, usage_view
-from mlebench.web.remains import short, shown
+from mlebench.web.record_values import MEDALS, cost_words, result_of, usage_view
+from mlebench.web.run_files import shown
 from mlebench.web.site import Page, Site
+from mlebench.web.views import View
 
 PATH = "groups.html"
+
+
+class UsageColumns(TypedDict):
+    """Calls, tokens and US dollars so far, the latter also in words; None if no run has any, or has used a model."""
+
+    cost: float | None
+    cost_words: str | None
+    calls: int | None
+    tokens: int | None
+
+
+class Heading(View):
+    """What pages about a group and its runs say about the group."""
+
+    name: str
+    agent: str
+    model: str | None
+    created_at: str | None
+    data: str
+    origin: str | None
+    profile: str
+    competitions: int
+    seeds: int
+
+
+class GroupRow(Heading):
+    label: list[str]
+    labelled: list[str]
+    network: str
+    counts: dict[str, int]
+    medals: dict[str, int]
+    cost: float | None
+    cost_words: str | None
+    calls: int | None
+    tokens: int | None
+    hours: float
+
+
+class GroupsView(View):
+    groups: list[GroupRow]
 
 
 def paths(_: Site) -> Iterator[str]:
@@ -21,10 +65,10 @@ def paths(_: Site) -> Iterator[str]:
 
 def page(site: Site, path: str) -> Page:
     labels_of = _labels(site.groups)
-    rows = [_row(group, labels_of.get(group.paths.root.name, Label())) for group in site.groups]
-    rows.sort(key=lambda row: row["created_at"] or "", reverse=True)
-    going_on = any(row["counts"]["running"] or row["counts"]["planned"] for row in rows)
-    return Page(path, "groups.html", "Runs", {"groups": rows}, live=site.live and going_on)
+    rows = [_row(group, labels_of.get(group.paths.root.name, EntryLabel())) for group in site.groups]
+    rows.sort(key=lambda row: row.created_at or "", reverse=True)
+    going_on = any(row.counts["running"] or row.counts["planned"] for row in rows)
+    return Page(path, "groups.html", "Runs", GroupsView(groups=rows), live=site.live and going_on)
 
 
 ROUTES = ((r"groups\.html", page),)
@@ -52,33 +96,36 @@ def medals_of(runs: Sequence[Run]) -> dict[str, int]:
     return {name: won[name] for name in MEDALS}
 
 
-def usage_of(runs: Sequence[Run]) -> dict[str, Any]:
-    """Calls, tokens and US dollars so far, the latter also in words; None if no run has any, or has used a model."""
+def usage_of(runs: Sequence[Run]) -> UsageColumns:
     uses = [use for run in runs if (use := usage_view(run))]
-    known = {name: [use[name] for use in uses if use[name] is not None] for name in ("calls", "all_tokens", "cost")}
-    calls, tokens, cost = (sum(values) if values else None for values in known.values())
-    partial = len(known["cost"]) < len(uses) or any(use["is_lower_bound"] for use in uses)
-    words = cost_words(cost, partial=partial) if uses else None
-    return {"cost": cost, "cost_words": words, "calls": calls, "tokens": tokens}
-
-
-def heading_of(group: Group) -> dict[str, Any]:
-    """What pages about a group and its runs say about the group."""
-    record = group.record
+    costs = [use.cost for use in uses if use.cost is not None]
+    tokens = [use.all_tokens for use in uses if use.all_tokens is not None]
+    cost = sum(costs) if costs else None
+    partial = len(costs) < len(uses) or any(use.is_lower_bound for use in uses)
     return {
-        "name": group.paths.root.name,
-        "agent": short(record.agent.name, 80),
-        "model": shown(record.agent.model, 80),
-        "created_at": record.created_at,
-        "data": "unknown" if record.twin is None else "twin" if record.twin else "real",
-        "origin": record.origin_words,
-        "profile": record.profile,
-        "competitions": len(record.competitions),
-        "seeds": record.seeds,
+        "cost": cost,
+        "cost_words": cost_words(cost, partial=partial) if uses else None,
+        "calls": sum(use.calls for use in uses) if uses else None,
+        "tokens": sum(tokens) if tokens else None,
     }
 
 
-def _labels(groups: Iterable[Group]) -> dict[str, Label]:
+def heading_of(group: Group) -> Heading:
+    record = group.record
+    return Heading(
+        name=group.paths.root.name,
+        agent=one_line(record.agent.name, 80),
+        model=shown(record.agent.model, 80),
+        created_at=record.created_at,
+        data="unknown" if record.twin is None else "twin" if record.twin else "real",
+        origin=record.origin_words,
+        profile=record.profile,
+        competitions=len(record.competitions),
+        seeds=record.seeds,
+    )
+
+
+def _labels(groups: Iterable[Group]) -> dict[str, EntryLabel]:
     """What distinguishes groups of one agent, by the name of the group; those under the same conditions share it."""
     namesakes: dict[Any, dict[Any, tuple[Conditions, list[str]]]] = {}
     for group in groups:
@@ -93,15 +140,15 @@ def _labels(groups: Iterable[Group]) -> dict[str, Label]:
     return labels_of
 
 
-def _row(group: Group, label: Label) -> dict[str, Any]:
+def _row(group: Group, label: EntryLabel) -> GroupRow:
     runs = list(group.runs())
-    return {
-        **heading_of(group),
-        "label": [short(text, 200) for text in label.texts],
-        "labelled": list(label.conditions),
-        "network": group.record.network,
-        "counts": counts_of(runs),
-        "medals": medals_of(runs),
+    return GroupRow(
+        **msgspec.structs.asdict(heading_of(group)),
+        label=[one_line(text, 200) for text in label.texts],
+        labelled=list(label.conditions),
+        network=group.record.network,
+        counts=counts_of(runs),
+        medals=medals_of(runs),
         **usage_of(runs),
-        "hours": sum(run.record.seconds or 0.0 for run in runs) / 3600,
-    }
+        hours=sum(run.record.seconds or 0.0 for run in runs) / 3600,
+    )

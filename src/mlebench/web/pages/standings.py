@@ -1,115 +1,209 @@
 """How well agents do: a row for each agent under the same conditions, for each split and category."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
-from mlebench.report.intervals import LEVEL
-from mlebench.report.render import columns, notes
+from mlebench.report.formats import columns, notes
+from mlebench.report.intervals import LEVEL, Estimate
+from mlebench.report.published_standings import PublishedEntry
 from mlebench.report.standings import EntryStandings, StandingsOptions
 from mlebench.report.types import Entry
+from mlebench.report.usage_totals import UsageTotals
 from mlebench.web.pages import group
-from mlebench.web.site import Page, Site, StandingsPage, agent_of
+from mlebench.web.site import Page, Site, StandingsSection
+from mlebench.web.views import AgentName, Tab, View
 
 HOME = "index.html"
 
 
-def path_of(site: Site, board: StandingsPage) -> str:
-    """The first board is the front page."""
-    return HOME if site.boards and board.name == site.boards[0].name else f"standings/{board.name}.html"
+class DifferingCondition(View):
+    name: str
+    title: str
+
+
+class ScopeName(View):
+    """A choice of competitions, and how many entries have figures for it."""
+
+    kind: str
+    name: str
+    entries: int
+
+
+class StandingsRow(View):
+    """The figures of an entry; rows with the same `competition_set` are about the same competitions."""
+
+    entry: str
+    kind: str
+    name: str
+    competitions: int
+    seeds: int
+    seeds_given: int
+    missing: int
+    withheld: int
+    figures: dict[str, Estimate | None]
+    spent: UsageTotals
+    competition_set: int
+
+
+class EntryView(AgentName):
+    hours_limit: float | None
+    conditions: dict[str, Any]  # by name
+    condition_texts: dict[str, str]
+    stated: bool
+    label: list[str]
+    pooled: dict[str, list[str]]
+    inputs: list[str]
+    groups: list[str]
+    runs: int
+    going_on: int
+    planned: int
+    sealed: bool
+
+
+class FindingRow(View):
+    agent: str
+    share: float
+    tool: str
+    finding: str
+    runs: int
+    of: int
+    not_inspected: int
+    trust: str | None
+    not_enough_evidence: int | None
+
+
+class StandingsView(View):
+    board: str
+    title: str
+    intro: str  # what the first page opens with, or nothing
+    boards: list[Tab]
+    profile: str
+    data: str
+    padded: bool
+    level: float
+    notes: list[str]
+    differing: list[DifferingCondition]
+    scopes: list[ScopeName]
+    rows: list[StandingsRow]
+    entries: list[EntryView]
+    findings: list[FindingRow]
+    published: list[PublishedEntry]
+
+
+class EmptyView(View):
+    """What is shown where there are no standings."""
+
+    boards: list[Tab]
+    groups: int
+    runs: int
+
+
+def path_of(site: Site, section: StandingsSection) -> str:
+    """The path of a section's standings; those of the first are the front page."""
+    return HOME if site.sections and section.name == site.sections[0].name else f"standings/{section.name}.html"
 
 
 def paths(site: Site) -> Iterator[str]:
-    yield from (path_of(site, board) for board in site.boards)
-    if not site.boards:
+    yield from (path_of(site, section) for section in site.sections)
+    if not site.sections:
         yield HOME
 
 
 def page(site: Site, path: str, name: str | None = None) -> Page | None:
-    board = site.board_named.get(name) if name else next(iter(site.boards), None)
-    if name and (board is None or path_of(site, board) != path):
+    section = site.section_named.get(name) if name else next(iter(site.sections), None)
+    if name and (section is None or path_of(site, section) != path):
         return None
-    if board is None:
+    if section is None:
         return no_standings(site, path, "Standings")
-    standings = board.standings
-    data = {
-        "board": board.name,
-        "title": board.title,
-        "boards": [{"title": other.title, "path": path_of(site, other)} for other in site.boards],
-        "profile": standings.profile,
-        "data": standings.data,
-        "padded": standings.padded,
-        "level": LEVEL,
-        "notes": notes(standings),
-        "differing": [{"name": one.name, "title": one.title} for one in columns(standings)],
-        "scopes": _scope_names(board),
-        "rows": sorted(
-            _rows(board), key=lambda row: -row["figures"]["any_medal"]["mean"] if row["figures"]["any_medal"] else 1
-        ),
-        "entries": [_entry(site, slug, row) for slug, row in board.entries.items()],
-        "findings": [
-            {"agent": row.entry.agent, "share": count.share, **asdict(count)}
+    standings = section.standings
+    view = StandingsView(
+        board=section.name,
+        title=section.title,
+        intro=site.intro if path == HOME else "",
+        boards=[Tab(title=other.title, path=path_of(site, other)) for other in site.sections],
+        profile=standings.profile,
+        data=standings.data,
+        padded=standings.padded,
+        level=LEVEL,
+        notes=notes(standings),
+        differing=[DifferingCondition(name=each.name, title=each.title) for each in columns(standings)],
+        scopes=_scope_names(section),
+        rows=sorted(_rows(section), key=_best_medals_first),
+        entries=[_entry(site, slug, row) for slug, row in section.entries.items()],
+        findings=[
+            FindingRow(agent=row.entry.agent, share=count.share, **asdict(count))
             for row in standings.entries
             for count in row.finding_counts
         ],
-        "published": [asdict(entry) for entry in standings.published],
-    }
-    going_on = any(
-        outcome.missing in ("running", "planned") for row in board.entries.values() for outcome in row.entry.outcomes
+        published=standings.published,
     )
-    return Page(path, "standings.html", "Standings", data, live=site.live and going_on)
+    going_on = any(
+        outcome.missing in ("running", "planned") for row in section.entries.values() for outcome in row.entry.outcomes
+    )
+    return Page(path, "standings.html", "Standings", view, live=site.live and going_on)
+
+
+def _best_medals_first(row: StandingsRow) -> float:
+    medals = row.figures["any_medal"]
+    return -medals.mean if medals else 1
 
 
 def no_standings(site: Site, path: str, title: str) -> Page:
-    """What is shown in the place of standings as long as there are none."""
+    """The page that stands in the place of standings as long as there are none."""
     runs = sum(1 for group in site.groups for _ in group.run_paths())
-    return Page(path, "empty.html", title, {"boards": [], "groups": len(site.groups), "runs": runs})
+    return Page(path, "empty.html", title, EmptyView(boards=[], groups=len(site.groups), runs=runs))
 
 
 ROUTES = ((HOME.replace(".", r"\."), page), (r"standings/([a-z0-9-]+)\.html", page))
 
 
-def _scope_names(board: StandingsPage) -> list[dict[str, Any]]:
+def _scope_names(section: StandingsSection) -> list[ScopeName]:
     """The choices: splits, those that most agents were run on first, then categories."""
     counts: dict[tuple[str, str], int] = {}
-    for found in board.standings.entries:
-        for scope in found.scopes:
+    for row in section.standings.entries:
+        for scope in row.scopes:
             counts[scope.kind, scope.name] = counts.get((scope.kind, scope.name), 0) + 1
     kinds = ("split", "given", "category")
     ordered = sorted(
-        counts, key=lambda one: (kinds.index(one[0]), -counts[one], one[1] if one[0] == "category" else "")
+        counts, key=lambda key: (kinds.index(key[0]), -counts[key], key[1] if key[0] == "category" else "")
     )
-    return [{"kind": kind, "name": name, "entries": counts[kind, name]} for kind, name in ordered]
+    return [ScopeName(kind=kind, name=name, entries=counts[kind, name]) for kind, name in ordered]
 
 
-def _entry(site: Site, slug: str, found: EntryStandings) -> dict[str, Any]:
-    entry = found.entry
+def _entry(site: Site, slug: str, row: EntryStandings) -> EntryView:
+    entry = row.entry
     outcomes = entry.outcomes
-    return {
-        **agent_of(slug, entry),
-        "name": entry.name or entry.agent,
-        "hours_limit": entry.hours_limit,
-        "conditions": entry.conditions.values,
-        "condition_texts": entry.conditions.texts,
-        "stated": entry.conditions.are_stated,
-        "label": list(entry.label.conditions),
-        "pooled": entry.conditions.pooled,
-        "inputs": list(entry.inputs),
-        "groups": [group.path_of(folder) for id in entry.inputs if (folder := site.folder_of_group.get(id))],
-        "runs": len(outcomes),
-        "going_on": sum(outcome.missing == "running" for outcome in outcomes),
-        "planned": sum(outcome.missing == "planned" for outcome in outcomes),
-        "sealed": all(outcome.sealed is not False for outcome in outcomes),
-    }
+    agent = AgentName.of(slug, entry)
+    return EntryView(
+        slug=agent.slug,
+        agent=agent.agent,
+        name=entry.name or entry.agent,
+        model=agent.model,
+        model_beside=agent.model_beside,
+        hours_limit=entry.hours_limit,
+        conditions=entry.conditions.values,
+        condition_texts=entry.conditions.texts,
+        stated=entry.conditions.are_stated,
+        label=list(entry.label.conditions),
+        pooled=entry.conditions.pooled,
+        inputs=list(entry.inputs),
+        groups=[group.path_of(folder) for id in entry.inputs if (folder := site.folder_of_group.get(id))],
+        runs=len(outcomes),
+        going_on=sum(outcome.missing == "running" for outcome in outcomes),
+        planned=sum(outcome.missing == "planned" for outcome in outcomes),
+        sealed=all(outcome.sealed is not False for outcome in outcomes),
+    )
 
 
-def _rows(board: StandingsPage) -> Iterator[dict[str, Any]]:
+def _rows(section: StandingsSection) -> Iterator[StandingsRow]:
     """Rows whose `competition_set` is the same number are about the same competitions, and may be ranked."""
     numbers: dict[frozenset[str], int] = {}
-    for slug, found in board.entries.items():
-        for scope in found.scopes:
-            ids = _competitions(found.entry, scope.kind, scope.name, board.standings.options)
-            yield {"entry": slug, **asdict(scope), "competition_set": numbers.setdefault(ids, len(numbers))}
+    for slug, row in section.entries.items():
+        for scope in row.scopes:
+            ids = _competitions(row.entry, scope.kind, scope.name, section.standings.options)
+            figures = {each.name: getattr(scope, each.name) for each in fields(scope)}
+            yield StandingsRow(entry=slug, **figures, competition_set=numbers.setdefault(ids, len(numbers)))
 
 
 def _competitions(entry: Entry, kind: str, name: str, rules: StandingsOptions) -> frozenset[str]:

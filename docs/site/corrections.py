@@ -1,0 +1,45 @@
+"""Write the tables of docs/understanding/profile-v2.md: what profile v2 corrects in each competition.
+
+python docs/site/corrections.py
+"""
+
+from pathlib import Path
+
+from mlebench.registry import Competition, Registry
+
+PAGE = Path(__file__).parents[1] / "understanding" / "profile-v2.md"
+BEGIN, END = "<!-- begin: made by docs/site/corrections.py -->\n", "<!-- end -->\n"
+
+
+def tables() -> str:
+    """The corrected competitions, with a row for each fault; then those that have no profile v2 yet."""
+    before, after = Registry(), Registry(profile="v2")
+    corrected = after.list_competition_ids()
+    lines = [f"{len(corrected)} of the {len(before.list_competition_ids())} competitions have profile v2.", ""]
+    lines += ["| competition | board | medals withheld | checked on |", "|---|---|---|---|"]
+    lines += [_facts(after.get_competition(id)) for id in corrected]
+    lines += ["", "| competition | fault | kind | what was wrong | measured |", "|---|---|---|---|---|"]
+    for id in corrected:
+        remaining = {issue.id for issue in after.get_competition(id).known_issues}
+        issues = [issue for issue in before.get_competition(id).known_issues if issue.id not in remaining]
+        lines += [_row(id, issue.id, issue.kind, issue.text, issue.measured) for issue in issues]
+    return "\n".join([*lines, ""])
+
+
+def _facts(competition: Competition) -> str:
+    withheld = ", ".join(competition.medals_withheld) or "none"
+    return _row(competition.id, (competition.board or "").replace("_", " "), withheld, competition.checked_on)
+
+
+def _row(*cells: str | None) -> str:
+    return f"| {' | '.join((cell or '-').replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def updated(page: str) -> str:
+    """The page with its tables as they are now."""
+    head, _, rest = page.partition(BEGIN)
+    return f"{head}{BEGIN}\n{tables()}\n{END}{rest.partition(END)[2]}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(updated(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

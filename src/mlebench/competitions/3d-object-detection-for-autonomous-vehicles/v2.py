@@ -1,0 +1,25 @@
+"""The map of each side lists its own drives (L8); every box must be valid, whatever the sample holds (G27)."""
+
+import numpy as np
+import pandas as pd
+
+from mlebench.kit import InvalidSubmissionError, Output, Raw, accepts_paths, align
+from mlebench.metrics import yaw_box_mean_average_precision
+
+from .grade import COLUMN, IOUS, objects_of, require_valid_boxes
+from .prepare import prepare_drives, split_logs
+
+
+@accepts_paths
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    logs = split_logs(raw)
+    prepare_drives(logs, logs, raw, public, private)
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    predicted, true = align(submission, answers, id="Id", target=COLUMN, values="words")
+    truth, found = objects_of(true), objects_of(predicted)
+    if not (np.isfinite(found.boxes).all() and np.isfinite(found.scores).all()):
+        raise InvalidSubmissionError(f"Column `{COLUMN}` holds a number that is infinite or `nan`.")
+    require_valid_boxes(found.boxes)
+    return yaw_box_mean_average_precision(truth, found, ious=IOUS)

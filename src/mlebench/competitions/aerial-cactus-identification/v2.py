@@ -1,0 +1,23 @@
+"""Pictures that look alike are on one side (S12); any number ranks (G18)."""
+
+import pandas as pd
+
+from mlebench.kit import Output, Raw, accepts_paths, align, groups_of_pictures, split_whole_groups
+from mlebench.metrics import auroc
+
+from .prepare import TEST_SHARE, prepare_sides
+
+
+@accepts_paths
+def prepare(raw: Raw, public: Output, private: Output) -> None:
+    rows, images = raw.table("train.csv"), raw.archive("train.zip")
+    groups = groups_of_pictures([images.file(f"train/{id}") for id in rows["id"]])
+    rows = rows.assign(group=groups)
+    train, test = split_whole_groups(rows, groups, test_size=TEST_SHARE, seed=0)
+    prepare_sides(train.drop("group"), test.drop("group"), raw, public, private)
+    private.write("groups.csv", test.select("id", "group"))
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    y_pred, y_true = align(submission, answers, id="id", target="has_cactus", values="numbers")
+    return auroc(y_true, y_pred)

@@ -1,0 +1,384 @@
+"""Renders standings as tables for people, markdown, CSV and JSON."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import msgspec
+
+from mlebench import __version__
+from mlebench.config import RELEASES
+from mlebench.records.conditions import CONDITIONS, Condition, Conditions, alike_text, differing, unlike, unlike_text
+from mlebench.report.finding_counts import FindingCount
+from mlebench.report.intervals import LEVEL, Estimate, MeanDifference
+from mlebench.report.standings import RATES, SCALES, EntryStandings, Scope, Standings
+from mlebench.report.types import TWIN
+from mlebench.report.usage_totals import TOKENS, UsageTotals
+
+SCHEMA = 1
+COUNTED = ("competitions", "seeds", "seeds_given", "missing")
+LIMITED = ("mean", "sem", "low", "high")
+FINDING_COLUMNS = ("runs", "of", "not_inspected", "not_enough_evidence", "trust")
+LIMITS = f"{LEVEL:.0%} interval"
+_COUNTS = ("hours", "gpu_hours", "starts", "rerolls", "unsealed", "infra_errors", "model_unavailable")
+
+
+class TextTable(NamedTuple):
+    title: str
+    header: Sequence[str]
+    rows: list[list[str]]
+    keys: int = 2  # how many columns say what a row is about
+
+
+def tables(standings: Standings) -> list[TextTable]:
+    """What people read. Tables without rows are left out."""
+    all_tables = [
+        _standings_table(standings),
+        _category_table(standings),
+        _found_table(standings),
+        *_extra_tables(standings),
+    ]
+    return [table for table in all_tables if table.rows]
+
+
+def notes(standings: Standings) -> list[str]:
+    """What a reader must know to read the figures."""
+    rule = (
+        "missing runs count as failures (--pad-missing)"
+        if standings.padded
+        else "only seeds with a run of every competition count (--pad-missing counts missing runs as failures)"
+    )
+    lines = [
+        f"Rates are percentages: mean ± standard error over seeds, and a {LIMITS} for new seeds on the same "
+        f"competitions; {rule}."
+    ]
+    if standings.data == TWIN:
+        lines.append("Twins are synthetic: these figures say nothing about real data.")
+    if standings.profile != "v1":
+        release = RELEASES.get(standings.profile, standings.profile)
+        lines.append(f"Figures are for mlebench profile {release}; published figures are for v1.")
+    lines += _withheld_note(standings)
+    lines += _condition_notes(standings)
+    lines += [
+        f"{row.entry.agent}: {row.entry.origin}; what it does not state is unknown."
+        for row in standings.entries
+        if row.entry.origin
+    ]
+    scopes = [scope for row in standings.entries for scope in row.scopes]
+    if any(scope.spent.model_unavailable for scope in scopes):
+        lines.append(
+            "Some runs had no model, through no fault of their agent, and count as missing: `mlebench runs list` shows "
+            "why, and `mlebench run --resume GROUP --retry infra` repeats them."
+        )
+    if any(scope.spent.unsealed for scope in scopes):
+        lines.append("Some runs were not sealed: `mlebench runs show` says why.")
+    if standings.published:
+        lines.append("Published entries are other people's figures, as the benchmark's leaderboard states them.")
+    return lines
+
+
+def _withheld_note(standings: Standings) -> Iterator[str]:
+    """How many competitions have no medals to count."""
+    scopes = [scope for row in standings.entries for scope in row.scopes]
+    withheld, competitions = max((scope.withheld, scope.competitions) for scope in scopes)
+    if withheld:
+        yield (
+            f"Medals of up to {withheld} of {competitions} competitions are withheld, because their test sets do not "
+            "measure what the leaderboard did: these count in no rate of medals, but in percentiles."
+        )
+
+
+def columns(standings: Standings) -> list[Condition]:
+    """The conditions in which entries differ, apart from the agents themselves: each has a column."""
+    apart = differing(row.entry.conditions for row in standings.entries)
+    return [condition for condition in apart if condition.kind != "agent"]
+
+
+def _condition_notes(standings: Standings) -> Iterator[str]:
+    """The conditions of all entries, what runs are pooled over, and what is unlike."""
+    entries = [row.entry for row in standings.entries]
+    silent = [entry.agent for entry in entries if not entry.conditions.are_stated]
+    if silent:
+        whose = "" if len(silent) == len(entries) else f" of {', '.join(silent)}"
+        yield f"Conditions{whose} are not stated."
+    if alike := alike_text([entry.conditions for entry in entries]):
+        whose = "" if len(entries) == 1 else " of all others" if silent else " of all entries"
+        yield f"Conditions{whose}: {alike}."
+    for entry in entries:
+        if pooled := entry.conditions.pooled_text:
+            yield f"The runs of {entry.agent} are pooled over {pooled}: machines decided, as nothing was requested."
+    if unfair := [one.title for one in columns(standings) if one.kind == "condition"]:
+        yield f"Entries are not like with like: they differ in {', '.join(unfair)}. --strict refuses to compare them."
+
+
+def _standings_table(standings: Standings) -> TextTable:
+    header = ["agent", "split", *_titles(standings), "competitions", "seeds", "missing", "any medal", LIMITS]
+    header += ["gold", "silver", "bronze"]
+    header += ["above median", "valid", "submitted", "percentile", "normalised"]
+    header += ["hours", "GPU hours", "starts", "re-rolls", "unsealed", "infra errors", "calls", "tokens", "cost, $"]
+    rows = [
+        [*_key_cells(standings, row, scope), *_medals(scope), *_means(scope), *_spent(scope)]
+        for row, scope in _scopes(standings, "split", "given")
+    ]
+    return TextTable("Standings", header, rows)
+
+
+def _category_table(standings: Standings) -> TextTable:
+    header = ["agent", "category", *_titles(standings), "competitions", "seeds", "missing", "any medal", LIMITS]
+    rows = [[*_key_cells(standings, row, scope), *_medals(scope)] for row, scope in _scopes(standings, "category")]
+    return TextTable("By category", header, rows)
+
+
+def _found_table(standings: Standings) -> TextTable:
+    header = ["agent", "tool", "finding", *_titles(standings), "runs", "of", "share, %", "not inspected", "trust"]
+    rows = [
+        [row.entry.agent, count.tool, count.finding, *_texts(standings, row), *_shares(count), *_doubts(count)]
+        for row in standings.entries
+        for count in row.finding_counts
+    ]
+    return TextTable("Findings", header, rows, keys=3)
+
+
+def _shares(count: FindingCount) -> list[str]:
+    return [str(count.runs), str(count.of), _number(count.share, 1)]
+
+
+def _doubts(count: FindingCount) -> list[str]:
+    unsure = f"; not enough evidence in {count.not_enough_evidence}" if count.not_enough_evidence else ""
+    return [str(count.not_inspected), f"{count.trust or '-'}{unsure}"]
+
+
+def _scopes(standings: Standings, *kinds: str) -> Iterator[tuple[EntryStandings, Scope]]:
+    for row in standings.entries:
+        yield from ((row, scope) for scope in row.scopes if scope.kind in kinds)
+
+
+def _titles(standings: Standings) -> list[str]:
+    return [one.title for one in columns(standings)]
+
+
+def _texts(standings: Standings, row: EntryStandings) -> list[str]:
+    return [row.entry.conditions.texts[one.name] for one in columns(standings)]
+
+
+def _key_cells(standings: Standings, row: EntryStandings, scope: Scope) -> list[str]:
+    seeds = str(scope.seeds) if scope.seeds == scope.seeds_given else f"{scope.seeds} of {scope.seeds_given}"
+    cells = [row.entry.agent, scope.name, *_texts(standings, row)]
+    return [*cells, str(scope.competitions), seeds, str(scope.missing)]
+
+
+def _medals(scope: Scope) -> list[str]:
+    medals = scope.figures["any_medal"]
+    return [_mean(medals), _interval(medals)]
+
+
+def _means(scope: Scope) -> list[str]:
+    means = {
+        name: estimate.mean if estimate else None for name, estimate in scope.figures.items() if name != "any_medal"
+    }
+    return [_number(mean, 3 if name == "normalised" else 2) for name, mean in means.items()]
+
+
+def _spent(scope: Scope) -> list[str]:
+    spent = scope.spent
+    used = {"calls": (spent.calls, 0), "tokens": (spent.all_tokens, 0), "cost": (spent.cost, 2)}
+    return [
+        _number(spent.hours, 2),
+        _number(spent.gpu_hours, 2),
+        *(_number(count, 0) for count in (spent.starts, spent.rerolls, spent.unsealed, spent.infra_errors)),
+        *(total(value, places, (spent.unknown or {}).get(name), spent.calls) for name, (value, places) in used.items()),
+    ]
+
+
+def total(value: float | None, places: int, unknown: int | None, calls: float | None) -> str:
+    """A sum over runs. Nothing known of calls that were made is unknown, not zero."""
+    if not value and unknown and calls:
+        return "unknown"
+    return _number(value, places) + (f" ({unknown} unknown)" if value is not None and unknown else "")
+
+
+def _extra_tables(standings: Standings) -> list[TextTable]:
+    header = ["agent", "minus", "split", "figure", "competitions", "seeds", "difference", LIMITS, "probability better"]
+    unfair = any(one.unlike for one in standings.comparisons)
+    compared = [
+        [one.one, one.other, one.scope, figure.replace("_", " "), str(one.competitions)]
+        + [f"{one.seeds[0]} and {one.seeds[1]}", *_difference(figure, difference)]
+        + [unlike_text(one.unlike) or "-"] * unfair
+        for one in standings.comparisons
+        for figure, difference in one.differences.items()
+    ]
+    needs = [
+        [" and ".join(one.agents), one.scope, str(one.competitions), f"{one.difference:g}", _number(one.seeds, 0)]
+        for one in standings.needs
+    ]
+    theirs = [
+        [one.agent, one.models, f"{one.hours:g}", one.date, *_published_medals(one.medals), one.marks or "-"]
+        for one in standings.published
+    ]
+    return [
+        TextTable("Compared", header + ["unlike"] * unfair, compared, keys=4),
+        TextTable("Seeds needed", ["agents", "split", "competitions", "difference", "seeds of each"], needs),
+        TextTable("Published", ["agent", "models", "hours", "date", "low", "medium", "high", "all", "marks"], theirs),
+    ]
+
+
+def _difference(figure: str, difference: MeanDifference | None) -> list[str]:
+    places = 3 if figure == "normalised" else 2
+    if difference is None:
+        return ["-", "-", "-"]
+    limits = f"[{difference.low:.{places}f}, {difference.high:.{places}f}]"
+    return [f"{difference.mean:+.{places}f}", limits, f"{difference.probability:.3f}"]
+
+
+def _published_medals(medals: dict[str, tuple[float, float]]) -> list[str]:
+    return [f"{mean:.2f} ± {sem:.2f}" for mean, sem in medals.values()]
+
+
+def _mean(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "-"
+    return f"{estimate.mean:.2f}" + (f" ± {estimate.sem:.2f}" if estimate.sem is not None else "")
+
+
+def _interval(estimate: Estimate | None) -> str:
+    return "-" if estimate is None else f"[{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
+def _number(value: float | None, places: int) -> str:
+    return "-" if value is None else f"{value:.{places}f}"
+
+
+def to_markdown(standings: Standings) -> str:
+    """Return the tables of the standings in Markdown, followed by the notes that a reader needs."""
+    parts = []
+    for table in tables(standings):
+        rows = [table.header, ["---"] * len(table.header), *table.rows]
+        lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+        parts.append("\n".join([f"## {table.title}\n", *lines]))
+    return "\n\n".join([*parts, *notes(standings)]) + "\n"
+
+
+def to_csv(standings: Standings) -> str:
+    """The rows of `standings_rows`; unknown values are empty."""
+    file = io.StringIO()
+    rows = standings_rows(standings)
+    writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(row | {"padded": str(row["padded"]).lower()} for row in rows)
+    return file.getvalue()
+
+
+def standings_rows(standings: Standings) -> list[dict[str, Any]]:
+    """Return the standings as rows for `pandas.DataFrame`: one for each entry, scope and figure, and for each finding.
+
+    Figures have full precision. Every row has the same keys; unknown values are None.
+    """
+    head = [
+        "agent",
+        "profile",
+        "data",
+        "padded",
+        "kind",
+        "name",
+        *COUNTED,
+        "figure",
+        *LIMITED,
+        *_flat(UsageTotals()),
+        *FINDING_COLUMNS,
+    ]
+    empty = dict.fromkeys([*head, *_flat_conditions(Conditions(), Conditions())])
+    return [empty | row for row in _rows(standings)]
+
+
+def _rows(standings: Standings) -> Iterator[dict[str, Any]]:
+    whole = {"profile": standings.profile, "data": standings.data, "padded": standings.padded}
+    first = standings.entries[0].entry.conditions
+    for row, scope in _scopes(standings, "split", "given", "category"):
+        conditions = _flat_conditions(row.entry.conditions, first)
+        counts = {name: getattr(scope, name) for name in COUNTED} | _flat(scope.spent)
+        for name in SCALES:
+            estimate = asdict(figure) if (figure := scope.figures[name]) else {}
+            limits = {limit: estimate.get(limit) for limit in LIMITED}
+            key = {"agent": row.entry.agent, "kind": scope.kind, "name": scope.name, "figure": name}
+            yield conditions | whole | key | counts | limits
+    for row in standings.entries:
+        conditions = _flat_conditions(row.entry.conditions, first)
+        for count in row.finding_counts:
+            key = {"agent": row.entry.agent, "kind": "findings", "name": count.tool, "figure": count.finding}
+            yield (
+                conditions
+                | whole
+                | key
+                | {"mean": count.share}
+                | {name: getattr(count, name) for name in FINDING_COLUMNS}
+            )
+    for one in standings.published:
+        theirs = {"profile": "v1", "data": "published", "padded": one.padded}
+        for split, (mean, sem) in one.medals.items():
+            key = {"agent": f"{one.agent} / {one.models}", "kind": "split", "name": split, "figure": RATES[0]}
+            yield theirs | key | {"mean": mean, "sem": sem}
+
+
+def _flat_conditions(conditions: Conditions, first: Conditions) -> dict[str, str]:
+    """The conditions of an entry by column name, and in what it is unlike the first entry."""
+    texts = {
+        condition.name: conditions.texts[condition.name]
+        for condition in CONDITIONS
+        if condition.kind not in ("agent", "detail")
+    }
+    return texts | {"unlike": unlike_text(unlike(first, conditions))}
+
+
+def _flat(spent: UsageTotals) -> dict[str, float | None]:
+    """The values by column name."""
+    tokens, unknown = spent.tokens or {}, spent.unknown or {}
+    return {
+        **{name: getattr(spent, name) for name in _COUNTS},
+        "calls": spent.calls,
+        **{f"{kind}_tokens": tokens.get(kind) for kind in TOKENS},
+        "cost": spent.cost,
+        **{f"{name}_unknown": unknown.get(name) for name in ("calls", "tokens", "cost")},
+    }
+
+
+def to_json(standings: Standings) -> str:
+    return json.dumps(to_dict(standings), indent=1, allow_nan=False) + "\n"
+
+
+def to_dict(standings: Standings) -> dict[str, Any]:
+    """Return all of the standings as JSON, with the outcome of every run: docs/understanding/statistics.md."""
+    return {
+        "schema": SCHEMA,
+        "mlebench": __version__,
+        "profile": standings.profile,
+        "data": standings.data,
+        "padded": standings.padded,
+        "level": LEVEL,
+        "conditions": {
+            "alike": alike_text([row.entry.conditions for row in standings.entries]),
+            "differing": [one.name for one in columns(standings)],
+        },
+        "entries": [_entry(row) for row in standings.entries],
+        "comparisons": [asdict(one) for one in standings.comparisons],
+        "seeds_needed": [asdict(one) for one in standings.needs],
+        "published": [asdict(one) for one in standings.published],
+    }
+
+
+def _entry(row: EntryStandings) -> dict[str, Any]:
+    entry = row.entry
+    return {
+        "agent": entry.agent,
+        "model": entry.model,
+        "hours_limit": entry.hours_limit,
+        "conditions": entry.conditions.values if entry.conditions.are_stated else {},
+        "pooled": entry.conditions.pooled,
+        "origin": entry.origin,
+        "inputs": list(entry.inputs),
+        "scopes": [asdict(scope) for scope in row.scopes],
+        "findings": [asdict(count) | {"share": count.share} for count in row.finding_counts],
+        "runs": [msgspec.to_builtins(outcome) | {"any_medal": outcome.any_medal} for outcome in entry.outcomes],
+    }

@@ -1,0 +1,36 @@
+"""The known issues of the built-in competitions. `defects.csv` lists each fault and the competitions that have it."""
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from mlebench.config import CompetitionConfig, KnownIssue, has_profile
+from mlebench.core.paths import PROFILES
+from mlebench.registry import registry
+
+ISSUES: dict[str, tuple[KnownIssue, ...]] = {
+    id: CompetitionConfig.load(registry.competition_dir(id)).known_issues for id in registry.list_competition_ids()
+}
+
+
+def test_every_defect_is_a_record_of_its_competitions_and_every_record_a_defect() -> None:
+    with Path(__file__).with_name("defects.csv").open(newline="") as lines:
+        listed = {(row["id"], row["competition"]) for row in csv.DictReader(lines)}
+    assert {(issue.id, competition) for competition, issues in ISSUES.items() for issue in issues} == listed
+
+
+def test_an_id_has_one_kind() -> None:
+    kinds: dict[str | None, set[str | None]] = defaultdict(set)
+    for issues in ISSUES.values():
+        for issue in issues:
+            kinds[issue.id].add(issue.kind)
+    assert {id: found for id, found in kinds.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("competition", ISSUES)
+def test_a_record_says_how_it_is_known_and_names_no_profile_that_its_competition_lacks(competition: str) -> None:
+    folder = registry.competition_dir(competition)
+    profiles = {None, *(profile for profile in PROFILES if has_profile(folder, profile))}
+    assert [issue.id for issue in ISSUES[competition] if not issue.seen or issue.fixed_in not in profiles] == []

@@ -1,0 +1,152 @@
+"""Profile v2: every competition keeps the contract, and one form of submissions holds for all of them."""
+
+import io
+import json
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlebench.contract import DATA, FACTS, TEXT, CompetitionCase, faults_of
+from mlebench.core.errors import InvalidSubmissionError
+from mlebench.grade import grade_csv
+from mlebench.registry import Competition
+from mlebench.report import make_standings, standings_rows
+from mlebench.validate.format_check import check_format
+from mlebench.validate.submission_table import read_table
+
+EXAMPLES = 50
+SHARED = ("leaderboard", "twin")  # of all profiles
+EXACT = 1e-5  # scores have five decimals
+# A mask fits its own image only: on another one of another size it is refused. So masks lose runs instead.
+MASKS_OF_ONE_IMAGE = ("hubmap-kidney-segmentation",)
+
+
+def test_the_contract_holds(corrected: CompetitionCase) -> None:
+    own = [check for check in (*FACTS, *DATA, *TEXT) if check.name not in SHARED]
+    assert {check.name: faults for check in own if (faults := faults_of(check, corrected))} == {}
+
+
+def test_order_of_rows_and_columns_does_not_change_a_score(corrected: CompetitionCase) -> None:
+    gold = _gold(corrected)
+
+    @settings(max_examples=EXAMPLES)
+    @given(seed=st.integers(0, 2**32 - 1))
+    def same_score(seed: int) -> None:
+        dice = random.Random(seed)
+        moved = _with_predictions_swapped(gold, corrected, dice)
+        shuffled = moved.sample(frac=1, random_state=seed).loc[:, dice.sample([*gold], len(gold.columns))]
+        assert _score(corrected, shuffled) == _score(corrected, moved)
+
+    same_score()
+
+
+def test_gold_is_at_least_as_good_as_any_mutation_of_it(corrected: CompetitionCase) -> None:
+    gold, sign = _gold(corrected), -1 if corrected.competition.lower_is_better else 1
+    best = _score(corrected, gold)
+
+    @settings(max_examples=EXAMPLES)
+    @given(seed=st.integers(0, 2**32 - 1))
+    def no_better(seed: int) -> None:
+        mutated = _with_predictions_swapped(gold, corrected, random.Random(seed))
+        assert sign * _score(corrected, mutated) <= sign * best + EXACT
+
+    no_better()
+
+
+Edit = Callable[[pd.DataFrame, list[str]], pd.DataFrame]
+WRONG_ROWS: dict[str, Edit] = {
+    "left out": lambda gold, _: gold.iloc[1:],
+    "doubled": lambda gold, _: pd.concat([gold, gold.iloc[:1]]),
+    "in place of another": lambda gold, _: pd.concat([gold.iloc[1:], gold.iloc[1:2]]),
+    "added": lambda gold, key: pd.concat([gold, gold.iloc[:1].assign(**dict.fromkeys(key, "987654321"))]),
+    "of an unknown id": lambda gold, key: pd.concat([gold.iloc[1:], gold.iloc[:1].assign(**dict.fromkeys(key, "x"))]),
+    "without an id": lambda gold, key: pd.concat([gold.iloc[1:], gold.iloc[:1].assign(**dict.fromkeys(key, ""))]),
+}
+
+
+@pytest.mark.parametrize("edit", WRONG_ROWS)
+def test_rows_must_be_exactly_those_of_the_sample(corrected: CompetitionCase, edit: str) -> None:
+    facts = corrected.competition.submission
+    wrong = WRONG_ROWS[edit](_gold(corrected), facts.get("key", [facts["id"]]))
+    with pytest.raises(InvalidSubmissionError, match="sample submission"):
+        _score(corrected, wrong)
+    assert not check_format(io.BytesIO(_csv(wrong)), corrected.competition)[0]
+
+
+def test_a_column_too_many_is_refused_by_name(corrected: CompetitionCase) -> None:
+    with pytest.raises(InvalidSubmissionError, match="notes"):
+        _score(corrected, _gold(corrected).assign(notes="1"))
+
+
+def test_cells_must_have_the_declared_kind(corrected: CompetitionCase) -> None:
+    facts, gold = corrected.competition.submission, _gold(corrected)
+    if facts["values"] == "text":
+        pytest.skip("its cells are text")
+    for cell in ("", "nan", "inf", "-inf", "1e999", "abc", "1 2"):
+        wrong = gold.copy()
+        wrong.loc[len(gold) // 2, facts["targets"][-1]] = cell
+        with pytest.raises(InvalidSubmissionError, match=facts["targets"][-1]):
+            _score(corrected, wrong)
+
+
+def _gold(case: CompetitionCase) -> pd.DataFrame:
+    return pd.read_csv(case.competition.gold_submission, dtype=str, na_filter=False)
+
+
+def _with_predictions_swapped(gold: pd.DataFrame, case: CompetitionCase, dice: random.Random) -> pd.DataFrame:
+    """Some rows exchange their predictions, all targets together; an order is shuffled in its row."""
+    targets = case.competition.submission["targets"]
+    rows = [row for row in range(len(gold)) if dice.random() < 0.4]
+    moved = gold.copy()
+    if case.config.truth_is_an_order:  # another row's order would be of other things
+        moved.loc[rows, targets] = moved.loc[rows, targets].map(lambda order: _shuffled_words(order, dice))
+        return moved
+    if case.competition.id in MASKS_OF_ONE_IMAGE:
+        moved.loc[rows, targets] = moved.loc[rows, targets].map(lambda mask: _without_a_run(mask, dice))
+        return moved
+    moved.loc[rows, targets] = gold.loc[dice.sample(rows, len(rows)), targets].to_numpy()
+    return moved
+
+
+def _shuffled_words(text: str, dice: random.Random) -> str:
+    words = text.split()
+    return " ".join(dice.sample(words, len(words)))
+
+
+def _without_a_run(mask: str, dice: random.Random) -> str:
+    numbers = mask.split()
+    start = 2 * dice.randrange(len(numbers) // 2)
+    return " ".join(numbers[:start] + numbers[start + 2 :])
+
+
+def _csv(table: pd.DataFrame) -> bytes:
+    return table.to_csv(index=False).encode()
+
+
+def _score(case: CompetitionCase, submission: pd.DataFrame) -> float:
+    score = case.competition.grader.score(read_table(io.BytesIO(_csv(submission)), case.competition), case.answers())
+    assert math.isfinite(score)
+    return score
+
+
+def test_a_report_withholds_what_the_profile_withholds_and_names_its_release(
+    default_twin: Callable[..., Competition], tmp_path: Path
+) -> None:
+    competition = default_twin("random-acts-of-pizza", "v2")
+    report = grade_csv(competition.gold_submission, competition).to_dict()
+    assert report["score"] == 1
+    assert {name: report[name] for name in report if "medal" in name} == dict.fromkeys(
+        ("any_medal", "gold_medal", "silver_medal", "bronze_medal", "medal_holds")
+    )
+    assert [report[f"{name}_threshold"] for name in ("gold", "silver", "bronze")] == [None] * 3
+    assert (report["board"], report["release"]) == ("same_population", "v2.0rc1")
+    (tmp_path / "reports.json").write_text(json.dumps({"competition_reports": [report]}), encoding="utf-8")
+    rows = standings_rows(make_standings([tmp_path / "reports.json"]))
+    assert {row["mean"] for row in rows if row["figure"] == "any_medal"} == {None}
+    assert {row["mean"] for row in rows if row["figure"] == "percentile"} == {100 * report["percentile"]}

@@ -1,0 +1,13 @@
+"""Quirks of a grader that reward what says nothing."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from support.cheaters import cheater
+
+
+@cheater("G14", "tgs-salt-identification-challenge")
+def blank_masks(public: Path) -> pd.DataFrame:
+    """No mask is a mask of the whole image where there is salt, and right where there is none."""
+    return pd.read_csv(public / "sample_submission.csv").assign(rle_mask="")
