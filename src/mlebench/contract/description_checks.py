@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Iterator
 
 from mlebench.contract.case import CompetitionCase
-from mlebench.contract.description import SUBMISSION, ParsedDescription, SubmissionExample
+from mlebench.contract.description import ParsedDescription, SubmissionExample
 from mlebench.contract.public_files import parsed_json, public_files, tables_of
 from mlebench.core.paths import CONFIG, DESCRIPTION
+from mlebench.description import SUBMISSION_HEADING
 from mlebench.kit import public_sample_bytes
 from mlebench.validate.format_check import CheckFailedError, check_format
 
@@ -21,7 +22,7 @@ def example(case: CompetitionCase) -> Iterator[str]:
     if len(wording.examples) != 1:
         yield (
             f"{DESCRIPTION} shows {len(wording.examples)} examples of a submission: let its section "
-            f"`{SUBMISSION}` show one, in a block of three backticks."
+            f"`{SUBMISSION_HEADING}` show one, in a block of three backticks."
         )
         return
     (shown,) = wording.examples
