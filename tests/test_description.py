@@ -32,8 +32,6 @@ Seeds.
 class Seeds(NamedTuple):
     submission: dict[str, Any]
     profile: str = "v2"
-    sample_submission: str = "public/sample.csv"
-    public_sample: str | None = None
     id: str = "seeds"
 
 
@@ -52,7 +50,7 @@ EXAMPLES: dict[Kind, str] = {
 
 @pytest.mark.parametrize("kind", get_args(Kind))
 def test_each_kind_has_its_words(kind: Kind) -> None:
-    assert _rows(kind, "grows") == ["| `id` | the row's id, as in that file |", f"| `grows` | {EXAMPLES[kind]} |"]
+    assert _rows(kind, "grows") == ["| `id` | the row's id, as in the sample |", f"| `grows` | {EXAMPLES[kind]} |"]
 
 
 def test_columns_of_one_kind_stand_together() -> None:
@@ -64,7 +62,9 @@ def test_columns_of_one_kind_stand_together() -> None:
 
 
 def test_a_key_of_several_columns_is_one_id() -> None:
-    assert _rows("text", "mask", key=["id", "class"])[0] == "| `id`, `class` | together the row's id, as in that file |"
+    assert (
+        _rows("text", "mask", key=["id", "class"])[0] == "| `id`, `class` | together the row's id, as in the sample |"
+    )
 
 
 def test_many_columns_are_counted_if_they_are_alike() -> None:
@@ -73,12 +73,6 @@ def test_many_columns_are_counted_if_they_are_alike() -> None:
     assert _rows("numbers", *names[1:])[1].count("`class ") == MOST_NAMED
     mixed = dict.fromkeys(names, "numbers") | {names[0]: "integers"}
     assert sum(row.count("`class ") for row in _rows(mixed, *names)) == len(names)
-
-
-def test_the_sample_is_the_file_that_agents_find() -> None:
-    facts = {"id": "id", "targets": ["grows"], "values": "integers"}
-    assert "the columns of `sample.csv`" in submission_rules(Seeds(facts))
-    assert "the columns of `sample.csv.zip`" in submission_rules(Seeds(facts, public_sample="public/sample.csv.zip"))
 
 
 @pytest.mark.parametrize(

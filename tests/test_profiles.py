@@ -209,7 +209,7 @@ def test_the_command_line_and_its_workers_keep_to_the_profile(tmp_path: Path) ->
     assert (facts["profile"], facts["version"], facts["prepared"]) == ("v2", 3, True)
     assert facts["description"].endswith("description-v2.md")
     text = _cli("show", LEAKY, "--description", "obfuscated", *where).stdout
-    assert text.startswith("Corrected.\n\nThe file must have exactly the columns of `sample.csv`")
+    assert text.startswith("Corrected.\n\nThe file must have exactly the columns of the sample submission")
     listed = json.loads(_cli("list", "--json", *where).stdout)
     assert [(row["id"], row["prepared"]) for row in listed if row["id"] in (LEAKY, SOUND)] == [
         (LEAKY, True),

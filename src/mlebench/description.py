@@ -5,8 +5,6 @@ rules are not written into each text: they are made from `submission` in config.
 """
 
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Protocol
 
 from mlebench.config import FIRST_PROFILE
 from mlebench.core.submission_columns import DeclaresColumns, Kind, SubmissionColumns
@@ -22,14 +20,7 @@ _CELLS: dict[Kind, str] = {
 }
 
 
-class HasSample(DeclaresColumns, Protocol):
-    @property
-    def sample_submission(self) -> Path | str: ...
-    @property
-    def public_sample(self) -> Path | str | None: ...
-
-
-def with_submission_rules(text: str, competition: HasSample) -> str:
+def with_submission_rules(text: str, competition: DeclaresColumns) -> str:
     """The text of a task with the rules for submissions, at the end of its section on them or else at its own end."""
     if competition.profile == FIRST_PROFILE:
         return text
@@ -39,20 +30,19 @@ def with_submission_rules(text: str, competition: HasSample) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def submission_rules(competition: HasSample) -> str:
+def submission_rules(competition: DeclaresColumns) -> str:
     """The form of a submission, in words: its columns, its rows, and what its cells hold."""
     key, kinds = SubmissionColumns.of(competition)
-    sample = Path(competition.public_sample or competition.sample_submission).name
     of_kind: dict[Kind, list[str]] = {kind: [name for name in kinds if kinds[name] == kind] for kind in kinds.values()}
     are_counted = len(of_kind) == 1 and len(kinds) > MOST_NAMED
-    rows = [(_names(key), f"{'the' if len(key) == 1 else 'together the'} row's id, as in that file")]
+    rows = [(_names(key), f"{'the' if len(key) == 1 else 'together the'} row's id, as in the sample")]
     rows += [
         (f"the {len(kinds)} others" if are_counted else _names(names), _CELLS[kind]) for kind, names in of_kind.items()
     ]
     return "\n".join(
         [
-            f"The file must have exactly the columns of `{sample}` and exactly its rows, each once; both may be in any",
-            "order. Anything else is refused.",
+            "The file must have exactly the columns of the sample submission and exactly its rows, each once; both may be in",
+            "any order. Anything else is refused.",
             "",
             "| column | what each cell holds |",
             "|---|---|",
