@@ -41,8 +41,8 @@ def submission_rules(competition: DeclaresColumns) -> str:
     ]
     return "\n".join(
         [
-            "The file must have exactly the columns of the sample submission and exactly its rows, each once; both may be in",
-            "any order. Anything else is refused.",
+            "The file must have exactly the columns of the sample submission and exactly its rows, each once; both",
+            "may be in any order. Anything else is refused.",
             "",
             "| column | what each cell holds |",
             "|---|---|",
