@@ -12,6 +12,10 @@ from mlebench.core.submission_columns import DeclaresColumns, Kind, SubmissionCo
 # The heading is Kaggle's: existing clients cut descriptions by it, and models know it.
 SUBMISSION_HEADING = "### Submission File"
 MOST_NAMED = 12  # predicted columns; more, if they are alike, are counted
+_FORM = """\
+The file must have exactly the columns of the sample submission and exactly its rows, each once; both may be in any
+order. Anything else is refused.
+"""
 _CELLS: dict[Kind, str] = {
     "numbers": "a finite number",
     "integers": "a whole number",
@@ -41,9 +45,7 @@ def submission_rules(competition: DeclaresColumns) -> str:
     ]
     return "\n".join(
         [
-            "The file must have exactly the columns of the sample submission and exactly its rows, each once; both",
-            "may be in any order. Anything else is refused.",
-            "",
+            _FORM,
             "| column | what each cell holds |",
             "|---|---|",
             *(f"| {columns} | {cells} |" for columns, cells in rows),
