@@ -11,3 +11,11 @@ from support.cheaters import cheater
 def blank_masks(public: Path) -> pd.DataFrame:
     """No mask is a mask of the whole image where there is salt, and right where there is none."""
     return pd.read_csv(public / "sample_submission.csv").assign(rle_mask="")
+
+
+@cheater("G20", "siim-covid19-detection")
+def boxes_that_nobody_is_sure_of(public: Path) -> pd.DataFrame:
+    """A true box that is missed has confidence 0, so wrong boxes below that are the only ones that come after it."""
+    labels = ("negative", "typical", "indeterminate", "atypical", "none", "opacity")
+    wrong = " ".join(f"{label} -1 0 0 0 0" for label in labels)
+    return pd.read_csv(public / "sample_submission.csv").assign(PredictionString=wrong)
