@@ -11,3 +11,26 @@ from support.cheaters import cheater
 def blank_masks(public: Path) -> pd.DataFrame:
     """No mask is a mask of the whole image where there is salt, and right where there is none."""
     return pd.read_csv(public / "sample_submission.csv").assign(rle_mask="")
+
+
+@cheater("G20", "siim-covid19-detection")
+def boxes_that_nobody_is_sure_of(public: Path) -> pd.DataFrame:
+    """A true box that is missed has confidence 0, so wrong boxes below that are the only ones that come after it."""
+    labels = ("negative", "typical", "indeterminate", "atypical", "none", "opacity")
+    wrong = " ".join(f"{label} -1 0 0 0 0" for label in labels)
+    return pd.read_csv(public / "sample_submission.csv").assign(PredictionString=wrong)
+
+
+@cheater("G15", "vinbigdata-chest-xray-abnormalities-detection")
+def boxes_that_match_anything(public: Path) -> pd.DataFrame:
+    """A box of `nan` matches every box of its class, wherever that is."""
+    anywhere = " ".join(f"{finding} 0.5 nan nan nan nan" for finding in range(14))
+    sample = pd.read_csv(public / "sample_submission.csv")
+    return sample.assign(PredictionString=sample["PredictionString"] + " " + anywhere)
+
+
+@cheater("G19", "hms-harmful-brain-activity-classification")
+def certain_and_otherwise_silent(public: Path) -> pd.DataFrame:
+    """Where a prediction is empty nothing is wrong, so all that is said is that one class is certain."""
+    sample = pd.read_csv(public / "sample_submission.csv")
+    return sample[["eeg_id"]].assign(**dict.fromkeys(sample.columns[1:], "")).assign(other_vote=1.0)
