@@ -1,5 +1,6 @@
 """Quirks of a grader that reward what says nothing."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -34,3 +35,17 @@ def certain_and_otherwise_silent(public: Path) -> pd.DataFrame:
     """Where a prediction is empty nothing is wrong, so all that is said is that one class is certain."""
     sample = pd.read_csv(public / "sample_submission.csv")
     return sample[["eeg_id"]].assign(**dict.fromkeys(sample.columns[1:], "")).assign(other_vote=1.0)
+
+
+@cheater("G10", "tensorflow2-question-answering")
+def no_answers(public: Path) -> pd.DataFrame:
+    """Saying that there is no answer is right for more than half of all rows."""
+    return pd.read_csv(public / "sample_submission.csv", dtype=str).assign(PredictionString="")
+
+
+@cheater("G13", "facebook-recruiting-iii-keyword-extraction")
+def all_words(public: Path) -> pd.DataFrame:
+    """Questions name their tags, and words that are no question's tag cost nothing."""
+    test = pd.read_csv(public / "test.csv", dtype=str, na_filter=False)
+    words = (test["Title"] + " " + test["Body"]).str.lower()
+    return test[["Id"]].assign(Tags=[" ".join(re.findall(r"[\w.#+-]+", text)) for text in words])
