@@ -31,7 +31,7 @@ def _of_power(test_units: int | None, medal_holds: float | None) -> Iterator[Bad
     if medal_holds is not None and medal_holds < LEAST_HOLD:
         reasons.append(f"the medal holds in {medal_holds:.1%} of resamples, less than {LEAST_HOLD:.0%}")
     if reasons:
-        yield Badge(kind=LOW_POWER, text=f"may be chance: {' and '.join(reasons)}")
+        yield Badge(kind=LOW_POWER, text=f"may be chance: {', and '.join(reasons)}")
 
 
 def medal_with_badges(medal: str | None, labels: Iterable[str]) -> str | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, fields
+from itertools import groupby
 from typing import Any
 
 from mlebench.records.report import Badge
@@ -78,11 +79,13 @@ class FindingRow(View):
 
 
 class BadgeRow(View):
-    """How many medals of an agent in a competition have a badge."""
+    """The badges of an agent's medals in a competition."""
 
     agent: str
+    competition: str
     known: bool  # whether the competition has a page
-    count: BadgeCount
+    medals: int
+    badges: list[BadgeCount]
 
 
 class LeftOutRow(View):
@@ -153,11 +156,7 @@ def page(site: Site, path: str, name: str | None = None) -> Page | None:
         scopes=_scope_names(section),
         rows=sorted(_rows(section), key=_best_medals_first),
         entries=[_entry(site, slug, row) for slug, row in section.entries.items()],
-        badges=[
-            BadgeRow(agent=row.entry.agent, known=site.competition(count.competition) is not None, count=count)
-            for row in standings.entries
-            for count in row.badge_counts
-        ],
+        badges=[badges for row in standings.entries for badges in _badges(site, row)],
         left_out=[
             LeftOutRow(one.competition, known=site.competition(one.competition) is not None, badges=list(one.badges))
             for one in (standings.recount.left_out if standings.recount else ())
@@ -201,6 +200,12 @@ def _scope_names(section: StandingsSection) -> list[ScopeName]:
         counts, key=lambda key: (kinds.index(key[0]), -counts[key], key[1] if key[0] == "category" else "")
     )
     return [ScopeName(kind=kind, name=name, entries=counts[kind, name]) for kind, name in ordered]
+
+
+def _badges(site: Site, row: EntryStandings) -> Iterator[BadgeRow]:
+    for id, badges in groupby(row.badge_counts, key=lambda count: count.competition):
+        counts = list(badges)
+        yield BadgeRow(row.entry.agent, id, site.competition(id) is not None, counts[0].of, counts)
 
 
 def _entry(site: Site, slug: str, row: EntryStandings) -> EntryView:
