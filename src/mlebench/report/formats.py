@@ -162,11 +162,11 @@ def _condition_notes(standings: Standings) -> Iterator[str]:
 
 def _standings_table(standings: Standings) -> TextTable:
     header = ["agent", "split", *_titles(standings), "competitions", "seeds", "missing", "any medal", LIMITS]
-    header += ["badged medals", "gold", "silver", "bronze"]
-    header += ["above median", "valid", "submitted", "percentile", "normalised"]
+    header += ["gold", "silver", "bronze"]
+    header += ["above median", "valid", "submitted", "percentile", "normalised", "badged medals"]
     header += ["hours", "GPU hours", "starts", "re-rolls", "unsealed", "infra errors", "calls", "tokens", "cost, $"]
     rows = [
-        [*_key_cells(counted, row, scope, without), *_medals(scope), _badged(scope), *_means(scope), *_spent(scope)]
+        [*_key_cells(counted, row, scope, without), *_medals(scope), *_means(scope), _badged(scope), *_spent(scope)]
         for counted, without in with_recount(standings)
         for row, scope in _scopes(counted, "split", "given")
     ]
