@@ -205,7 +205,7 @@ def make_standings(
 
 
 def recount(standings: Standings, without: Collection[str]) -> Recount:
-    """Return the standings again without the competitions that have badges of some kinds: `leak`, `contamination`, …
+    """Return the standings again without the competitions that have badges of some kinds, such as `leak`.
 
     A competition is left out of all entries alike: if this mlebench knows of such an issue in it, or if a score of any
     entry has such a badge. Splits and comparisons are those of `standings`.
