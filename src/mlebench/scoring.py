@@ -23,7 +23,7 @@ from mlebench.core.errors import (
     PrerequisiteError,
 )
 from mlebench.core.files import LFS_POINTER, is_lfs_pointer
-from mlebench.records.report import Badge, Report
+from mlebench.records.report import Report
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -304,7 +304,7 @@ class CompetitionReport:
     board: str | None = None  # what the profile's test set shares with Kaggle's leaderboard: config.BOARDS
     release: str | None = None  # of the profile, if it has releases: v2.0rc1
     test_units: int | None = None  # groups of test rows that belong together, or else rows of the answers
-    badges: tuple[Badge, ...] = ()  # why to look twice at a medal; `mlebench.grade.badges` says when
+    badges: str | None = None  # why to look twice at a medal, as in "leak L4, low_power": clients need flat reports
 
     def __post_init__(self) -> None:
         if not self.status:
@@ -318,7 +318,6 @@ class CompetitionReport:
         data["created_at"] = self.created_at.isoformat()
         if self.score is not None:
             data["score"] = float(self.score) if math.isfinite(self.score) else None
-        data["badges"] = [msgspec.to_builtins(badge) for badge in self.badges]
         return {name: value.item() if hasattr(value, "item") else value for name, value in data.items()}
 
     def to_record(self) -> Report:
@@ -337,5 +336,4 @@ class CompetitionReport:
         known = {field.name for field in fields(cls)}
         fields_of_report: dict[str, Any] = {name: value for name, value in data.items() if name in known}
         fields_of_report["created_at"] = datetime.fromisoformat(data["created_at"])
-        fields_of_report["badges"] = msgspec.convert(data.get("badges", ()), tuple[Badge, ...])
         return cls(**fields_of_report)

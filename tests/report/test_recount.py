@@ -78,7 +78,7 @@ def draw_report(random_: random.Random, competition: str, seed: int, skill: floa
     if medal and random_.random() < 0.3:
         values["medal_holds"] = random_.choice([0.5, 0.7975, 0.8, 1.0, 1.0])
     if competition == ELSEWHERE and random_.random() < 0.5:
-        values["badges"] = [{"kind": "leak", "issue": "L99", "text": "may have had help from L99"}]
+        values["badges"] = "leak L99"
     return report(competition, medal, **values)
 
 
@@ -87,7 +87,7 @@ def badges_by_hand(drawn: dict[str, Any]) -> set[tuple[str, str]]:
     if drawn["score"] is None:
         return set()
     if drawn["competition_id"] == ELSEWHERE:
-        return {(badge["kind"], badge["issue"]) for badge in drawn.get("badges", [])}
+        return {("leak", "L99")} if "badges" in drawn else set()
     badges = issues_by_hand(drawn["competition_id"])
     if drawn.get("test_units", 100) < 100 or drawn.get("medal_holds", 1) < 0.8:
         badges.add(("low_power", "low_power"))

@@ -168,10 +168,10 @@ def _rows(summary: dict[str, Any]) -> Iterator[list[Any]]:
 
 
 def _cells(report: dict[str, Any]) -> list[Any]:
-    from mlebench.grade.badges import medal_with_badges
+    from mlebench.grade.badges import badges_in_text, medal_with_badges
 
     medal = next((kind for kind in ("gold", "silver", "bronze") if report[f"{kind}_medal"]), None)
-    labels = [badge["issue"] or badge["kind"] for badge in report.get("badges", ())]
+    labels = [badge.label for badge in badges_in_text(report.get("badges"))]
     return [report["status"], report["score"], medal_with_badges(medal, labels), _short(report["reason"])]
 
 

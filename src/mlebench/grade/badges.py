@@ -34,6 +34,21 @@ def _of_power(test_units: int | None, medal_holds: float | None) -> Iterator[Bad
         yield Badge(kind=LOW_POWER, text=f"may be chance: {', and '.join(reasons)}")
 
 
+def badges_to_text(badges: Iterable[Badge]) -> str | None:
+    """Return badges as a report states them: `leak L4, low_power`; None if there are none."""
+    return ", ".join(f"{badge.kind} {badge.issue}" if badge.issue else badge.kind for badge in badges) or None
+
+
+def badges_in_text(text: str | None) -> tuple[Badge, ...]:
+    """Return the badges that a report states; it does not say why a score has them."""
+    parts = [part.partition(" ") for part in (text or "").split(", ")]
+    return tuple(
+        Badge(kind=kind, issue=issue or None, text=f"may have had help from {issue}" if issue else "may be chance")
+        for kind, _, issue in parts
+        if kind in BADGES
+    )
+
+
 def medal_with_badges(medal: str | None, labels: Iterable[str]) -> str | None:
     """Return a medal's name for a table, with the labels of its badges."""
     listed = ", ".join(labels)

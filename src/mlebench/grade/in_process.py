@@ -35,7 +35,7 @@ from mlebench.core.untrusted import FileMissingError, FileTooLargeError, Untrust
 from mlebench.data.answers import answers_for_grader
 from mlebench.data.open_runs import open_runs
 from mlebench.data.state import data_identity, description_kind, require_prepared, source_kind
-from mlebench.grade.badges import badges_of
+from mlebench.grade.badges import badges_of, badges_to_text
 from mlebench.grade.leaderboard import Position
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
 from mlebench.grade.log import log_grade
@@ -182,7 +182,8 @@ def _with_position(report: CompetitionReport, competition: Competition) -> Compe
 def _with_badges(report: CompetitionReport, competition: Competition) -> CompetitionReport:
     if report.score is None:
         return report
-    return replace(report, badges=badges_of(competition.known_issues, report.test_units, report.medal_holds))
+    badges = badges_of(competition.known_issues, report.test_units, report.medal_holds)
+    return replace(report, badges=badges_to_text(badges))
 
 
 def _require_answers(competition: Competition) -> None:

@@ -70,7 +70,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     board: Text | None = None
     release: Text | None = None
     test_units: Integer | None = None
-    badges: tuple[Badge, ...] = ()
+    badges: Text | None = None
 
     @property
     def has_no_medals(self) -> bool:

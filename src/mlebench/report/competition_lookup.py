@@ -4,7 +4,7 @@ import math
 from functools import cache
 
 from mlebench.core.errors import PrerequisiteError
-from mlebench.grade.badges import badges_of
+from mlebench.grade.badges import badges_in_text, badges_of
 from mlebench.grade.leaderboard import Leaderboard, normalised
 from mlebench.records.report import Badge, Report
 from mlebench.registry import Competition, Registry
@@ -32,7 +32,7 @@ class CompetitionLookup:
         """The badges of a score; as its report states them if the competition is unknown here."""
         competition = self._competition(report.competition_id)
         if competition is None:
-            return report.badges
+            return badges_in_text(report.badges)
         return badges_of(competition.known_issues, report.test_units, report.medal_holds)
 
     def percentile(self, report: Report) -> float | None:

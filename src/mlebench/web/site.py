@@ -10,6 +10,7 @@ import msgspec
 
 from mlebench.config import FIRST_PROFILE
 from mlebench.core.paths import PROFILES
+from mlebench.grade.badges import badges_in_text
 from mlebench.records.report import Badge, Report
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition, Registry
@@ -106,7 +107,7 @@ class Site:
     def badges(self, report: Report) -> tuple[Badge, ...]:
         """The badges of a report: of its own profile, whatever that of the site's registry is."""
         profile = report.profile or FIRST_PROFILE
-        return self.lookup(profile).badges(report) if profile in PROFILES else report.badges
+        return self.lookup(profile).badges(report) if profile in PROFILES else badges_in_text(report.badges)
 
     def lookup(self, profile: str) -> CompetitionLookup:
         """What is known about competitions in a profile."""
