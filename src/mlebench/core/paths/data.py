@@ -11,6 +11,7 @@ CONFIG, DESCRIPTION = "config.yaml", "description.md"  # in a competition folder
 LEADERBOARD, CHECKSUMS = "leaderboard.csv", "checksums.yaml"
 PREPARE, GRADE, TWIN = "prepare.py", "grade.py", "twin.py"
 KERNELS = "kernels.txt"  # also there: the names of published notebooks
+GROUPS = "groups.csv"  # in a private folder: which test rows belong together
 SCRATCH = "mlebench-"  # the prefix of scratch folders' names
 
 
