@@ -26,7 +26,13 @@ from mlebench.kit.checks import (
 from mlebench.kit.headers import npy_shape, png_size
 from mlebench.kit.image_catalogues import ImageCatalogue
 from mlebench.kit.outputs import Output, accepts_paths
-from mlebench.kit.picture_groups import connected, groups_of_pictures, picture_hash
+from mlebench.kit.picture_groups import (
+    connected,
+    groups_of_pictures,
+    picture_hash,
+    split_by_likeness,
+    write_groups,
+)
 from mlebench.kit.raw import Raw, RawFile, open_raw
 from mlebench.kit.rle import RunLengths, decode_runs, encode_runs, parse_masks, parse_runs
 from mlebench.kit.samples import public_sample, public_sample_bytes, with_both_classes
@@ -74,6 +80,7 @@ __all__ = [
     "require_rows",
     "rows_of_ids",
     "sorting_order",
+    "split_by_likeness",
     "split_groups",
     "split_per_class",
     "split_records",
@@ -84,4 +91,5 @@ __all__ = [
     "values_of",
     "with_both_classes",
     "words_as_numbers",
+    "write_groups",
 ]
