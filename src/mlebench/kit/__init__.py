@@ -20,6 +20,7 @@ from mlebench.kit.checks import (
     require_rows,
     rows_of_ids,
     sorting_order,
+    split_guesses,
     split_records,
     words_as_numbers,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "sorting_order",
     "split_by_likeness",
     "split_groups",
+    "split_guesses",
     "split_per_class",
     "split_records",
     "split_rows",
