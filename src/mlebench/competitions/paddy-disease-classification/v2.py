@@ -1,4 +1,7 @@
-"""Pictures that look alike are on one side (S12); every picture has a label, in the sample submission too (G28)."""
+"""Pictures that look alike are on one side (S12), and their order says nothing about their labels (L12).
+
+Every picture has a label, in the sample submission too (G28).
+"""
 
 import pandas as pd
 
@@ -10,7 +13,7 @@ from .prepare import TRAIN_SHARE, prepare_sides
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
-    rows = raw.table("train.csv")
+    rows = raw.table("train.csv").sort_by("image_id")  # the raw table is sorted by label
     ids = rows["image_id"]
     pictures = [raw.file(f"train_images/{label}/{id}") for label, id in zip(rows["label"], ids, strict=True)]
     train, test = split_by_likeness(rows, pictures, ids, private, test_size=1 - TRAIN_SHARE, seed=0)
