@@ -20,6 +20,7 @@ from mlebench.kit.checks import (
     require_rows,
     rows_of_ids,
     sorting_order,
+    split_guesses,
     split_records,
     words_as_numbers,
 )
@@ -27,7 +28,13 @@ from mlebench.kit.detections import parse_objects
 from mlebench.kit.headers import npy_shape, png_size
 from mlebench.kit.image_catalogues import ImageCatalogue
 from mlebench.kit.outputs import Output, accepts_paths
-from mlebench.kit.picture_groups import connected, groups_of_pictures, picture_hash
+from mlebench.kit.picture_groups import (
+    connected,
+    groups_of_pictures,
+    picture_hash,
+    split_by_likeness,
+    write_groups,
+)
 from mlebench.kit.raw import Raw, RawFile, open_raw
 from mlebench.kit.rle import RunLengths, decode_runs, encode_runs, parse_masks, parse_runs
 from mlebench.kit.samples import public_sample, public_sample_bytes, with_both_classes
@@ -79,7 +86,9 @@ __all__ = [
     "secret_order",
     "secret_random",
     "sorting_order",
+    "split_by_likeness",
     "split_groups",
+    "split_guesses",
     "split_per_class",
     "split_records",
     "split_rows",
@@ -89,4 +98,5 @@ __all__ = [
     "values_of",
     "with_both_classes",
     "words_as_numbers",
+    "write_groups",
 ]
