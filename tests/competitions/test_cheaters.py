@@ -1,6 +1,7 @@
 """Every defect that profile v2 corrects helped an agent under v1 and helps no more: one program for each, and proof."""
 
 import importlib
+import io
 import pkgutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from support import cheaters
 from support.cheaters import CHEATERS, Cheater
 
 from mlebench.grade import grade_csv
-from mlebench.kit import public_sample
+from mlebench.kit import public_sample_bytes
 from mlebench.registry import Competition
 
 for module in pkgutil.iter_modules(cheaters.__path__):
@@ -46,7 +47,8 @@ def compare(cheater: Cheater, competition: Competition, folder: Path) -> tuple[f
     """
     submission = cheater.cheat(competition.public_dir)
     if submission is None:  # nothing to use: an agent without an idea hands in the sample
-        submission = public_sample(competition)
+        sample = io.BytesIO(public_sample_bytes(competition))
+        submission = pd.read_csv(sample, dtype=str, na_filter=False)  # as text: an id may begin with a zero
     gold = pd.read_csv(competition.gold_submission, dtype=str, na_filter=False)
     targets, rng = competition.submission["targets"], np.random.RandomState(0)
     shuffled = []
