@@ -2,9 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from PIL import Image
 
+from mlebench.kit import encode_runs
 from support.cheaters import cheater
+
+ORGANS = {"large_bowel": 14_000, "small_bowel": 19_000, "stomach": 24_000}  # how bright they are in the twin
 
 
 @cheater("G14", "tgs-salt-identification-challenge")
@@ -20,4 +25,19 @@ def weeks_soon_after_the_first_visit(public: Path) -> pd.DataFrame:
     sample = pd.read_csv(public / "sample_submission.csv")
     parts = sample["Patient_Week"].str.rsplit("_", n=1)
     since = parts.str[1].astype(int) - parts.str[0].map(first["Weeks"])
-    return sample.assign(FVC=parts.str[0].map(first["FVC"]), Confidence=150)[since.between(0, 30)]
+    return sample.assign(FVC=parts.str[0].map(first["FVC"]), Confidence=150).loc[since.between(0, 30)]
+
+
+@cheater("G4", "uw-madison-gi-tract-image-segmentation", refused=True)
+def first_scan_alone(public: Path) -> pd.DataFrame:
+    """Only scans that are in the file are scored, so that the work is done after the first."""
+    rows = pd.read_csv(public / "test.csv")
+    scans = rows["id"].str.partition("_slice_")[0]
+    rows = rows.loc[scans == scans[0]]
+    masks = []
+    for id, organ in zip(rows["id"], rows["class"], strict=True):
+        scan, number = id.split("_slice_")
+        (path,) = (public / "test" / scan.split("_")[0] / scan / "scans").glob(f"slice_{number}_*.png")
+        with Image.open(path) as picture:
+            masks.append(" ".join(map(str, encode_runs(np.asarray(picture).T, ORGANS[organ]))))
+    return rows.assign(predicted=masks)
