@@ -1,6 +1,7 @@
 """Every defect that profile v2 corrects helped an agent under v1 and helps no more: one program for each, and proof."""
 
 import importlib
+import io
 import pkgutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from support import cheaters
 from support.cheaters import CHEATERS, Cheater
 
 from mlebench.grade import grade_csv
-from mlebench.kit import public_sample
+from mlebench.kit import public_sample_bytes
 from mlebench.registry import Competition
 
 for module in pkgutil.iter_modules(cheaters.__path__):
@@ -36,20 +37,26 @@ def test_a_cheater_wins_under_v1_and_not_under_v2(
     cheated, lucky, mean = compare(cheater, before, tmp_path)
     assert cheated > lucky
     assert cheated > mean + FAR * (1 - mean)
-    cheated, lucky, mean = compare(cheater, after, tmp_path)
+    cheated, lucky, mean = compare(cheater, after, tmp_path, refused=cheater.refused)
     assert cheated <= max(lucky, mean + NEAR * (1 - mean))
 
 
-def compare(cheater: Cheater, competition: Competition, folder: Path) -> tuple[float, float, float]:
+def compare(
+    cheater: Cheater, competition: Competition, folder: Path, *, refused: bool = False
+) -> tuple[float, float, float]:
     """The cheater's score, and the best and the mean of shuffled gold submissions, which know nothing.
 
-    Gold is 1, and the worst of all of them 0; so is what is refused: a cheat that is found out, masks of other images.
+    Gold is 1, and the worst of all of them 0; so is a shuffled one that is refused, since masks fit their own images,
+    and a cheater's that must be `refused`.
     """
     submission = cheater.cheat(competition.public_dir)
     if submission is None:  # nothing to use: an agent without an idea hands in the sample
-        submission = public_sample(competition)
+        sample = io.BytesIO(public_sample_bytes(competition))
+        submission = pd.read_csv(sample, dtype=str, na_filter=False)  # as text: an id may begin with a zero
     gold = pd.read_csv(competition.gold_submission, dtype=str, na_filter=False)
     targets, rng = competition.submission["targets"], np.random.RandomState(0)
+    if competition.submission["values"] == "numbers":
+        gold = gold.replace({name: {"": "0"} for name in targets})  # rows without truth do not count
     shuffled = []
     for _ in range(SHUFFLES):
         order = rng.permutation(len(gold))  # each row gets the next one's values, so that few rows never stay in place
@@ -57,7 +64,7 @@ def compare(cheater: Cheater, competition: Competition, folder: Path) -> tuple[f
         values[order] = gold[targets].to_numpy()[np.roll(order, 1)]
         shuffled.append(gold.assign(**dict(zip(targets, values.T, strict=True))))
     scores = np.array([score(table, competition, folder) for table in (gold, submission, *shuffled)])
-    assert np.isfinite(scores[0])
+    assert np.isfinite(scores[:2]).tolist() == [True, not refused]
     scores = -scores if competition.lower_is_better else scores
     scores = np.nan_to_num(scores - np.nanmin(scores[1:]))
     best, cheated, *chance = (scores / scores[0]).tolist()

@@ -39,6 +39,7 @@ from mlebench.kit.raw import Raw, RawFile, open_raw
 from mlebench.kit.rle import RunLengths, decode_runs, encode_runs, parse_masks, parse_runs
 from mlebench.kit.samples import public_sample, public_sample_bytes, with_both_classes
 from mlebench.kit.secret_draws import secret_order, secret_random
+from mlebench.kit.sequence_groups import groups_of_sequences
 from mlebench.kit.splits import split_groups, split_per_class, split_rows, split_whole_groups
 from mlebench.kit.tokens import TokenSplit, split_tokens
 
@@ -63,6 +64,7 @@ __all__ = [
     "encode_json",
     "encode_runs",
     "groups_of_pictures",
+    "groups_of_sequences",
     "is_in",
     "join_text",
     "md5_of",
