@@ -303,6 +303,7 @@ class CompetitionReport:
     medal_holds: float | None = None  # the share of draws of test rows that earn the medal, or a better one
     board: str | None = None  # what the profile's test set shares with Kaggle's leaderboard: config.BOARDS
     release: str | None = None  # of the profile, if it has releases: v2.0rc1
+    groups: str | None = None  # the beginning of the SHA-256 of private/groups.csv, if the data has this file
 
     def __post_init__(self) -> None:
         if not self.status:

@@ -12,11 +12,18 @@ from mlebench.cli.options import data_dir_option, judging_options, profile_optio
 @click.command("grade-sample")
 @click.argument("submission", type=click.Path(readable=False, path_type=Path))
 @click.argument("competition_id")
+@click.option("--interval", is_flag=True, help="Also give an interval for the score, by resampling test rows.")
 @judging_options
 @data_dir_option
 @profile_option
 def command(
-    submission: Path, competition_id: str, limit: int, strict: bool, data_dir: Path | None, profile: str
+    submission: Path,
+    competition_id: str,
+    interval: bool,
+    limit: int,
+    strict: bool,
+    data_dir: Path | None,
+    profile: str,
 ) -> None:
     """Grade one submission; the report is one JSON object on stdout.
 
@@ -27,7 +34,7 @@ def command(
 
     with spinner(f"grading {submission.name}"):
         competition = registry_at(data_dir, profile).get_competition(competition_id)
-        report = grade_csv(submission, competition, limits=Limits(limit))
+        report = grade_csv(submission, competition, limits=Limits(limit), interval=interval)
     print_json(report.to_dict())
     if report.status in UNGRADED_STATUSES or (strict and report.status != "graded"):
         raise SystemExit(FAILED)

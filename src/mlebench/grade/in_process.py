@@ -33,6 +33,7 @@ from mlebench.core.untrusted import FileMissingError, FileTooLargeError, Untrust
 from mlebench.data.answers import answers_for_grader
 from mlebench.data.open_runs import open_runs
 from mlebench.data.state import data_identity, description_kind, require_prepared, source_kind
+from mlebench.grade.groups import hash_of_groups, read_groups
 from mlebench.grade.leaderboard import Position
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
 from mlebench.grade.log import log_grade
@@ -220,6 +221,7 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
         return _invalid(error, stream.sha256())
     sha256 = stream.sha256()
     unchanged = submission.copy() if interval else None  # a grader may change what it is given
+    groups = read_groups(competition) if interval else None
     try:
         score = competition.grader.score(submission, answers_for_grader(competition))
     except InvalidSubmissionError as error:
@@ -236,15 +238,21 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
         return Verdict(GRADER_ERROR, None, f"{type(error).__name__}: {error}", sha256)
     fault = None if math.isfinite(score) else f"the score is {score}, which is not a finite number"
     return Verdict(
-        GRADED, score, fault, sha256, _drawn(unchanged, competition, score) if unchanged is not None else None
+        GRADED,
+        score,
+        fault,
+        sha256,
+        _drawn(unchanged, competition, score, groups) if unchanged is not None else None,
     )
 
 
-def _drawn(submission: "pd.DataFrame", competition: Competition, score: float) -> list[float] | None:
+def _drawn(
+    submission: "pd.DataFrame", competition: Competition, score: float, groups: dict[Any, str] | None
+) -> list[float] | None:
     from mlebench.grade.interval import drawn_scores
 
     answers = answers_for_grader(competition)
-    return drawn_scores(competition.grader, submission, answers, competition.submission, score)
+    return drawn_scores(competition.grader, submission, answers, competition.submission, score, groups)
 
 
 def _invalid(error: InvalidSubmissionError, sha256: str) -> Verdict:
@@ -289,6 +297,7 @@ def with_data(report: CompetitionReport, competition: Competition) -> Competitio
         source=source_kind(competition),
         data=data_identity(competition),
         description=description_kind(competition),
+        groups=hash_of_groups(competition),
         graded_during_run=report.run_id is None and bool(open_runs(competition)),
     )
 

@@ -54,6 +54,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     medal_holds: float | None = None
     board: Text | None = None
     release: Text | None = None
+    groups: Text | None = None
 
     @property
     def has_no_medals(self) -> bool:

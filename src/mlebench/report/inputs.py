@@ -270,12 +270,27 @@ def one_kind(reported_runs: Sequence[ReportedRun]) -> tuple[str, str]:
     _refuse_mix("profiles", {reported.profile: reported.where for reported in reported_runs})
     releases = {reported.report.release: reported.where for reported in reported_runs if reported.report}
     _refuse_mix("releases of a profile", {release: where for release, where in releases.items() if release})
+    _refuse_other_groups(reported_runs)
     with_source = [reported for reported in reported_runs if not _may_lack_source(reported)] or reported_runs
     twins = {"twins" if reported.source == TWIN else "real data": reported.where for reported in with_source}
     _refuse_mix("twins and real data:", twins)
     sources = {reported.source for reported in with_source}
     kind = TWIN if TWIN in sources else "unknown" if "unknown" in sources else "real"
     return reported_runs[0].profile, kind
+
+
+def _refuse_other_groups(reported_runs: Sequence[ReportedRun]) -> None:
+    """Refuse two groupings of one competition's test rows: the test sets may differ too."""
+    first: dict[str, tuple[str, str]] = {}
+    for reported in reported_runs:
+        if not reported.report or not (groups := reported.report.groups):
+            continue
+        known, where = first.setdefault(reported.competition, (groups, reported.where))
+        if groups != known:
+            raise PrerequisiteError(
+                f"standings never mix two groupings of the test rows of {reported.competition}: groups.csv is {known} "
+                f"in {where}, {groups} in {reported.where}; report on them separately"
+            )
 
 
 def _may_lack_source(reported: ReportedRun) -> bool:

@@ -61,6 +61,7 @@ from mlebench.core.paths.data import CHECKSUMS as CHECKSUMS
 from mlebench.core.paths.data import CONFIG as CONFIG
 from mlebench.core.paths.data import DESCRIPTION as DESCRIPTION
 from mlebench.core.paths.data import GRADE as GRADE
+from mlebench.core.paths.data import GROUPS as GROUPS
 from mlebench.core.paths.data import KERNELS as KERNELS
 from mlebench.core.paths.data import LEADERBOARD as LEADERBOARD
 from mlebench.core.paths.data import MANIFEST as MANIFEST
