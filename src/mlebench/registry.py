@@ -264,6 +264,10 @@ class Registry:
         """Another registry, with another data directory; this one is unchanged."""
         return Registry(new_data_dir, self.profile, self._also)
 
+    def with_profile(self, profile: str) -> "Registry":
+        """The same competitions and data directory, under another profile."""
+        return Registry(self._data_dir, profile, self._also)
+
     def _roots(self) -> Iterator[Path]:
         yield self.get_competitions_dir()
         yield from self._also

@@ -304,6 +304,7 @@ class CompetitionReport:
     board: str | None = None  # what the profile's test set shares with Kaggle's leaderboard: config.BOARDS
     release: str | None = None  # of the profile, if it has releases: v2.0rc1
     groups: str | None = None  # the beginning of the SHA-256 of private/groups.csv, if the data has this file
+    seen: str | None = None  # the profile whose data the submission was made on, if it is not that of this report
 
     def __post_init__(self) -> None:
         if not self.status:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mlebench.contract import DATA, FACTS, TEXT, CompetitionCase, faults_of
 from mlebench.core.errors import InvalidSubmissionError
-from mlebench.grade import grade_csv
+from mlebench.grade import grade_csv, require_same_tests
 from mlebench.registry import Competition
 from mlebench.report import make_standings, standings_rows
 from mlebench.validate.format_check import check_format
@@ -150,3 +150,13 @@ def test_a_report_withholds_what_the_profile_withholds_and_names_its_release(
     rows = standings_rows(make_standings([tmp_path / "reports.json"]))
     assert {row["mean"] for row in rows if row["figure"] == "any_medal"} == {None}
     assert {row["mean"] for row in rows if row["figure"] == "percentile"} == {100 * report["percentile"]}
+
+
+def test_profiles_that_share_prepare_have_the_same_test_rows(
+    corrected: CompetitionCase, default_twin: Callable[..., Competition]
+) -> None:
+    later = corrected.competition
+    code = later.folder / "v2.py"
+    if code.exists() and "\ndef prepare(" in code.read_text(encoding="utf-8"):
+        pytest.skip("it has a prepare of its own")
+    require_same_tests(default_twin(later.id), later)

@@ -69,12 +69,11 @@ def _parsed(content: bytes, competition: Competition) -> dict[str, str]:
         raise _fault(competition, f"it cannot be read: {error}") from None
     if [*table] != _COLUMNS or not isinstance(table.index, pd.RangeIndex):
         raise _fault(competition, f"its columns must be {' and '.join(_COLUMNS)}")
-    pairs = table.drop_duplicates()
-    if (twice := pairs["id"].duplicated()).any():
-        raise _fault(competition, f"its id {pairs['id'][twice].iloc[0]!r} has several groups")
-    if (empty := pairs["group"] == "").any():
-        raise _fault(competition, f"its id {pairs['id'][empty].iloc[0]!r} has no group")
-    return dict(zip(pairs["id"].tolist(), pairs["group"].tolist(), strict=True))
+    group_of: dict[str, str] = {}
+    for id, group in zip(table["id"].tolist(), table["group"].tolist(), strict=True):
+        if not group or group_of.setdefault(id, group) != group:
+            raise _fault(competition, f"its id {id!r} has {'several groups' if group else 'no group'}")
+    return group_of
 
 
 def _fault(competition: Competition, fault: str) -> NotPreparedError:

@@ -78,7 +78,7 @@ class GradingJob(NamedTuple):
 
 
 class Ungraded(NamedTuple):
-    """Why a submission has no report: `bad_entry`, or `unknown_competition`."""
+    """Why a submission has no report: `bad_entry`, `unknown_competition` or, under two profiles, `not_comparable`."""
 
     status: str
     reason: str

@@ -55,6 +55,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     board: Text | None = None
     release: Text | None = None
     groups: Text | None = None
+    seen: Text | None = None
 
     @property
     def has_no_medals(self) -> bool:

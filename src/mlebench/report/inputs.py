@@ -267,6 +267,7 @@ def groups_of_experiment(id: str, table: Path) -> list[str]:
 
 def one_kind(reported_runs: Sequence[ReportedRun]) -> tuple[str, str]:
     """The profile of all runs and the kind of their data: `twin`, `real` or `unknown`; refuses to mix them."""
+    _refuse_other_data(reported_runs)
     _refuse_mix("profiles", {reported.profile: reported.where for reported in reported_runs})
     releases = {reported.report.release: reported.where for reported in reported_runs if reported.report}
     _refuse_mix("releases of a profile", {release: where for release, where in releases.items() if release})
@@ -277,6 +278,16 @@ def one_kind(reported_runs: Sequence[ReportedRun]) -> tuple[str, str]:
     sources = {reported.source for reported in with_source}
     kind = TWIN if TWIN in sources else "unknown" if "unknown" in sources else "real"
     return reported_runs[0].profile, kind
+
+
+def _refuse_other_data(reported_runs: Sequence[ReportedRun]) -> None:
+    """Refuse scores under one profile of what was made on another's data, with whatever faults that has."""
+    for reported in reported_runs:
+        if reported.report and (seen := reported.report.seen):
+            raise PrerequisiteError(
+                f"{reported.where} has a {reported.profile} score of a submission for {reported.competition} that was "
+                f"made on {seen}'s data: such scores never enter standings"
+            )
 
 
 def _refuse_other_groups(reported_runs: Sequence[ReportedRun]) -> None:
