@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 
@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlebench.engine import byte_chunks
+from mlebench.kit import public_sample
 from mlebench.kit.outputs import run_prepare
 from mlebench.kit.twins import zip_bytes
+from mlebench.registry import Competition
 
 pytestmark = pytest.mark.bytes
 
@@ -70,3 +72,16 @@ def test_carriage_returns_end_sentences_as_in_a_text_file(
     for name, sentences in (("test.csv", whole), ("sample_submission.csv", shown)):
         lines = ['"id","sentence"', *(f'{number},"{sentence}"' for number, sentence in enumerate(sentences))]
         assert (tmp_path / "private" / name).read_bytes() == "".join(f"{line}\n" for line in lines).encode()
+
+
+def test_a_published_seed_tells_where_words_are_missing_under_v1_alone(
+    default_twin: Callable[..., Competition],
+) -> None:
+    """L13. Its score is a mean distance between sentences, so the cheaters' harness cannot show what this gains."""
+    competitions = {profile: default_twin("billion-word-imputation", profile) for profile in ("v1", "v2")}
+    samples = {profile: public_sample(competition)["sentence"] for profile, competition in competitions.items()}
+    with zipfile.ZipFile(competitions["v1"].raw_dir / "train_v2.txt.zip") as archive:
+        drawn = drawn_one_by_one(io.TextIOWrapper(archive.open("train_v2.txt"), "utf-8"))[1]
+    assert samples["v1"].tolist() == drawn
+    assert (samples["v2"] == drawn).mean() < 0.4
+    assert samples["v2"].str.split().str.len().tolist() == [len(sentence.split()) for sentence in drawn]

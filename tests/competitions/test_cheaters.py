@@ -20,6 +20,7 @@ for module in pkgutil.iter_modules(cheaters.__path__):
 
 SHUFFLES = 20
 FAR = 0.2  # of the way from chance to gold
+NEAR = 0.1  # still luck: a blind guess beats twenty shuffles once in twenty-one times
 
 
 @pytest.mark.parametrize(
@@ -35,8 +36,8 @@ def test_a_cheater_wins_under_v1_and_not_under_v2(
     cheated, lucky, mean = compare(cheater, before, tmp_path)
     assert cheated > lucky
     assert cheated > mean + FAR * (1 - mean)
-    cheated, lucky, _ = compare(cheater, after, tmp_path)
-    assert cheated <= lucky
+    cheated, lucky, mean = compare(cheater, after, tmp_path)
+    assert cheated <= max(lucky, mean + NEAR * (1 - mean))
 
 
 def compare(cheater: Cheater, competition: Competition, folder: Path) -> tuple[float, float, float]:

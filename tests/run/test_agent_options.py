@@ -65,7 +65,7 @@ def test_an_option_is_passed_recorded_and_kept(
 
     make_bundle(tuned, tmp_path / "b.tar.gz")
     bundle = read_bundle(tmp_path / "b.tar.gz")
-    repeated = repeatable_record(bundle, has_agent=False, has_knowledge=False)
+    repeated = repeatable_record(bundle, has_agent=False, folders=())
     assert repeated.agent_options == tuned.record.agent_options
     assert "default options, not model=x=y, steps=9" in differences(bundle, plain.record)
 

@@ -1,6 +1,7 @@
 """`mlebench run --like BUNDLE`: repeats a bundle's runs here, with this machine's own agent."""
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 from mlebench.agents import load_agent
@@ -11,7 +12,7 @@ from mlebench.core.errors import PrerequisiteError
 from mlebench.core.paths import PROFILES
 from mlebench.data.state import data_identity
 from mlebench.records.conditions import CONDITIONS
-from mlebench.records.group import NETWORKS, GroupRecord, ModelFacts
+from mlebench.records.group import FOLDERS, NETWORKS, GroupRecord, ModelFacts
 from mlebench.records.run_groups import require_ours
 from mlebench.registry import Registry
 
@@ -19,9 +20,10 @@ _MODEL = re.compile(r"\w[\w./:@+-]{0,199}")
 _LONGEST = 60  # how many characters of a condition to show
 
 
-def repeatable_record(bundle: Bundle, *, has_agent: bool, has_knowledge: bool) -> GroupRecord:
-    """What may be taken from a bundle's group to plan runs like it, by somebody who may have chosen agent or knowledge.
+def repeatable_record(bundle: Bundle, *, has_agent: bool, folders: Collection[str]) -> GroupRecord:
+    """What may be taken from a bundle's group to plan runs like it.
 
+    The user may have named an agent and some of the `folders` that agents may read, `knowledge` or `weights`.
     Sandbox, image, folders and commands are this machine's own business, as are endpoint, keys, tools and prices: a
     stranger could have written anything there. Raises PrerequisiteError for a group that cannot be repeated.
     """
@@ -32,8 +34,9 @@ def repeatable_record(bundle: Bundle, *, has_agent: bool, has_knowledge: bool) -
     limits = record.limits and (record.limits.seconds, record.limits.memory, record.limits.cpus, record.limits.shm)
     if record.network not in NETWORKS or any(value is not None and value <= 0 for value in limits or ()):
         raise PrerequisiteError(f"{bundle.path}: the limits or the network of its group make no sense")
-    if record.knowledge and not has_knowledge:
-        raise PrerequisiteError(f"the agent of {bundle.path} was given a folder to read: name yours with --knowledge")
+    for name in FOLDERS:
+        if getattr(record, name) and name not in folders:
+            raise PrerequisiteError(f"the agent of {bundle.path} was given a folder to read: name yours with --{name}")
     return record.changed(
         id=f"{record.id} (bundle {bundle.sha256})",
         agent_source="" if has_agent else _agent_here(bundle),
@@ -44,7 +47,7 @@ def repeatable_record(bundle: Bundle, *, has_agent: bool, has_knowledge: bool) -
         runtime=None,
         retain=False,
         runs_per_gpu=1,
-        knowledge=None,
+        **dict.fromkeys(FOLDERS),
         model=_model_of(bundle),
     )
 

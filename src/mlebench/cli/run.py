@@ -29,7 +29,7 @@ from mlebench.cli.quantities import Duration, PositiveNumber, Size
 from mlebench.core.errors import StorageError
 from mlebench.core.outcomes import NOT_THE_AGENTS_FAULT, RETRIES, UNGRADED_STATUSES
 from mlebench.core.paths import RunPaths
-from mlebench.records.group import NETWORKS, GroupRecord
+from mlebench.records.group import FOLDERS, NETWORKS, GroupRecord
 from mlebench.records.run import RUNNING
 from mlebench.records.run_groups import Group, Run, find_group, unfinished
 from mlebench.run import GroupCancelledError, Progress, Request, RunsInterrupted, resume, run
@@ -110,6 +110,11 @@ CHANGEABLE = {"resume_group", "retries", "runs_dir", "data_dir", *PLACEMENT}
     "--knowledge",
     type=click.Path(file_okay=False, path_type=Path),
     help="A folder that agents may read, at /home/knowledge.",
+)
+@click.option(
+    "--weights",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="A folder of pretrained models that agents may load, at /home/weights.",
 )
 @click.option("--retain", is_flag=True, help="Keep the sandbox's folders, and its container, after the run.")
 @click.option("--image", metavar="IMAGE", help="For docker and podman. Default: the agent's, or mlebench-env.")
@@ -218,12 +223,8 @@ def _request(options: dict[str, Any], named: dict[str, Any], bundle: "Bundle | N
         changes["competitions"] = competitions
     if model := model_request(options, earlier.model):
         changes["model"] = model
-    _warn_of_other_files(options["knowledge"] or _folder(earlier.knowledge), earlier.knowledge_sha256)
+    _warn_of_other_files(options, earlier)
     return Request.like(earlier, **changes)
-
-
-def _folder(path: str | None) -> Path | None:
-    return Path(path) if path else None
 
 
 def _agent_options(texts: Sequence[str]) -> dict[str, str]:
@@ -260,7 +261,7 @@ def _earlier(options: dict[str, Any], bundle: "Bundle | None") -> GroupRecord:
         from mlebench.bundles.repeat import repeatable_record
 
         has_agent = bool(options["agent"] or options["agent_command"])
-        return repeatable_record(bundle, has_agent=has_agent, has_knowledge=bool(options["knowledge"]))
+        return repeatable_record(bundle, has_agent=has_agent, folders=[name for name in FOLDERS if options[name]])
     path = Path(options["like"])
     if not path.is_dir():
         path = find_group(options["like"], *runs_dirs_at(options["runs_dir"], options["data_dir"])).paths.root
@@ -271,11 +272,15 @@ def _earlier(options: dict[str, Any], bundle: "Bundle | None") -> GroupRecord:
     return record.changed(competitions=[earlier_run.record.competition]) if earlier_run else record
 
 
-def _warn_of_other_files(folder: Path | None, sha256: str | None) -> None:
-    from mlebench.run.knowledge import identity
+def _warn_of_other_files(options: dict[str, Any], earlier: GroupRecord) -> None:
+    from mlebench.run.shared_folders import SHARED_FOLDERS
 
-    if folder and sha256 and folder.is_dir() and identity(folder) != sha256:
-        log_line(f"Warning: the files in {folder} are not those that the earlier runs were given as --knowledge.")
+    for shared in SHARED_FOLDERS:
+        folder, sha256 = options[shared.name] or shared.path(earlier), shared.sha256(earlier)
+        if folder and sha256 and folder.is_dir() and shared.identity(folder) != sha256:
+            log_line(
+                f"Warning: the files in {folder} are not those that the earlier runs were given as --{shared.name}."
+            )
 
 
 class _RunProgress(Progress):

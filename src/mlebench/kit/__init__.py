@@ -30,6 +30,7 @@ from mlebench.kit.picture_groups import connected, groups_of_pictures, picture_h
 from mlebench.kit.raw import Raw, RawFile, open_raw
 from mlebench.kit.rle import RunLengths, decode_runs, encode_runs, parse_masks, parse_runs
 from mlebench.kit.samples import public_sample, public_sample_bytes, with_both_classes
+from mlebench.kit.secret_draws import secret_order, secret_random
 from mlebench.kit.splits import split_groups, split_per_class, split_rows, split_whole_groups
 from mlebench.kit.tokens import TokenSplit, split_tokens
 
@@ -73,6 +74,8 @@ __all__ = [
     "require_row_sums",
     "require_rows",
     "rows_of_ids",
+    "secret_order",
+    "secret_random",
     "sorting_order",
     "split_groups",
     "split_per_class",

@@ -10,6 +10,7 @@ from mlebench.core.errors import RawDataError
 from mlebench.engine.records.jsonrecords import Records
 from mlebench.engine.tables import Table
 from mlebench.kit.raw import Raw, RawFile
+from mlebench.kit.secret_draws import secret_order
 from mlebench.kit.splits import split_per_class
 
 Record = dict[str, Any]
@@ -47,6 +48,10 @@ class ImageCatalogue:
         numbers = rows.tolist()
         images, annotations = self.images.take(numbers), self.annotations.take(numbers)
         return replace(self, images=images, annotations=annotations, raw_names=[self.raw_names[row] for row in numbers])
+
+    def in_secret_order(self, raw: Raw, raw_folder: str = "") -> "ImageCatalogue":
+        """Return the images in an order that says nothing about the order of the raw data."""
+        return self.take(secret_order([file for file, _ in self.placements(raw, raw_folder)]))
 
     def renamed(self, file_names: Sequence[str], ids: Sequence[Any] | None = None) -> "ImageCatalogue":
         """Return a catalogue of the images under other names and, if given, with other ids."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mlebench.core.untrusted import plain
-from mlebench.records.group import GroupRecord, Limits
+from mlebench.records.group import FOLDERS, GroupRecord, Limits
 
 NOT_STATED = "not stated"
 AND = " and "
@@ -234,12 +234,34 @@ def _model(record: GroupRecord) -> str | None:
     return ", ".join(record.model.models if record.model else ()) or record.agent.model
 
 
-def knowledge_text(record: GroupRecord) -> str | None:
-    """The folder's name, and the beginning of the hash of its files."""
-    if record.knowledge is None:
-        return None
-    sha256 = f" ({record.knowledge_sha256[:12]})" if record.knowledge_sha256 else ""
-    return plain(f"{Path(record.knowledge).name}{sha256}")
+def shared_folder_text(record: GroupRecord, name: str) -> str | None:
+    """The name of the folder that agents may read as `knowledge` or `weights`, and the beginning of its hash."""
+    folder, sha256 = getattr(record, name), getattr(record, f"{name}_sha256")
+    return None if folder is None else plain(Path(folder).name + (f" ({sha256[:12]})" if sha256 else ""))
+
+
+def _shared_folder(name: str) -> tuple[Condition, Condition]:
+    """A folder that agents may read, and the hash of its files, which tells a changed folder from an equal one."""
+    return (
+        Condition(
+            name,
+            name,
+            lambda record: getattr(record, name),
+            _joined(f"{name} {{}}".format, f"no {name}"),
+            usual=(None,),
+            shown=lambda record: shared_folder_text(record, name),
+            identity=lambda record: getattr(record, f"{name}_sha256") or getattr(record, name),
+            in_run=name,
+        ),
+        Condition(
+            f"{name}_sha256",
+            "",
+            lambda record: getattr(record, f"{name}_sha256"),
+            _joined(str),
+            "detail",
+            in_run=f"{name}_sha256",
+        ),
+    )
 
 
 def options_text(options: Mapping[str, str]) -> str:
@@ -303,24 +325,7 @@ CONDITIONS: tuple[Condition, ...] = (
         _joined("description {}".format),
         in_run="description",
     ),
-    Condition(
-        "knowledge",
-        "knowledge",
-        lambda record: record.knowledge,
-        _joined("knowledge {}".format, "no knowledge"),
-        usual=(None,),
-        shown=knowledge_text,
-        identity=lambda record: record.knowledge_sha256 or record.knowledge,  # a changed folder is another one
-        in_run="knowledge",
-    ),
-    Condition(
-        "knowledge_sha256",
-        "",
-        lambda record: record.knowledge_sha256,
-        _joined(str),
-        "detail",
-        in_run="knowledge_sha256",
-    ),
+    *(condition for name in FOLDERS for condition in _shared_folder(name)),
     Condition("budget", "budget", _of_model("budget"), _joined("budget {}".format, "no budget"), usual=(None,)),
     Condition("tools", "tools", _opened("tools"), _names("tools"), usual=([],), in_run="provider_tools", of_model=True),
     Condition(

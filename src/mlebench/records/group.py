@@ -10,6 +10,7 @@ from mlebench.records.base import Count, Name, Number, Record, Seconds, Text, Ti
 
 LOCAL, SLURM, RAY = EXECUTORS = ("local", "slurm", "ray")
 NETWORKS = ("none", "model", "full")
+FOLDERS = ("knowledge", "weights")  # fields: folders that agents may read; the hash of each has a field of its own
 Network = Literal["none", "model", "full", "unknown"]
 
 
@@ -135,6 +136,8 @@ class GroupRecord(Record, frozen=True, kw_only=True):
     obfuscate: bool | None = False
     knowledge: Text | None = None
     knowledge_sha256: Text | None = None  # of the files in that folder
+    weights: Text | None = None
+    weights_sha256: Text | None = None
     retain: bool | None = False
     workers: Count | None = 1
     machine: Machine = Machine()

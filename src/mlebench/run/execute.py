@@ -29,7 +29,7 @@ from mlebench.records.conditions import run_conditions
 from mlebench.records.run import RunConditions
 from mlebench.records.run_groups import Run, limits_of
 from mlebench.registry import Competition
-from mlebench.run import hardware, hosts, knowledge
+from mlebench.run import hardware, hosts
 from mlebench.run.agent_watch import AgentWatch
 from mlebench.run.full_disk import DiskFilledError, charged_for_uploads
 from mlebench.run.gpus import GpuLease
@@ -47,6 +47,7 @@ from mlebench.run.retry_rules import (
     lost_by,
     result_counts,
 )
+from mlebench.run.shared_folders import SHARED_FOLDERS
 from mlebench.run.signals import on_stop_signal, stop_signals_blocked
 from mlebench.run.snapshots import Snapshots
 from mlebench.run.validator_proxy import ValidatorProxy, remove_proxy
@@ -187,7 +188,8 @@ def _load(recorder: RunRecorder) -> tuple[Agent, Competition, Sandbox]:
         raise PrerequisiteError(f"{agent.folder} has changed since these runs were planned: plan them again")
     if fault := venv_fault(agent):
         raise PrerequisiteError(f"agent {agent.name} is {fault}")
-    knowledge.require_unchanged(record)
+    for shared in SHARED_FOLDERS:
+        shared.require_unchanged(record)
     competition = recorder.competition
     require_prepared(competition)
     return agent, competition, UNISOLATED() if agent.host_only else sandbox_named(record.sandbox)

@@ -17,6 +17,7 @@ from mlebench.records.run_groups import Group, Run, limits_of
 from mlebench.registry import Competition
 from mlebench.run.gpus import GpuLease
 from mlebench.run.images import image_facts
+from mlebench.run.shared_folders import SHARED_FOLDERS, WEIGHTS, weights_variables
 from mlebench.sandbox import Sandbox
 from mlebench.sandbox.base import HOME, Bind, Task, hidden_paths, interpreter_prefixes
 
@@ -24,7 +25,6 @@ VALIDATOR = "validator"  # the proxy
 VALIDATOR_PORTS = (5000, 5001, 5005)  # where existing agents look for it
 MODEL = "model"  # the other proxy
 MODEL_PORT = 4000
-KNOWLEDGE = "knowledge"
 CONDA = "/opt/conda"
 PACKED = (".zip", ".7z")
 
@@ -64,7 +64,7 @@ def make_task(
         command=agent.command(f"{folders.home}/agent"),
         work=work,
         limits=limits_of(group),
-        binds=(data, *_knowledge(group), *_python(venv), *_conda(sandbox, venv)),
+        binds=(data, *_shared(group), *_python(venv), *_conda(sandbox, venv)),
         env=_environment(group, run, agent, sandbox, folders, venv, ports[0]) | {"SAMPLE_SUBMISSION": sample},
         ports=dict.fromkeys(ports, VALIDATOR),
         network=group.record.network,
@@ -115,8 +115,9 @@ def neutral_id(group: Group, competition: str) -> str:
 
 def _write_texts(home: Path, group: Group, folders: AgentFolders) -> None:
     text = (environment_dir() / "instructions.txt").read_text(encoding="utf-8")
-    if group.record.knowledge:
-        text += f"\nKnowledge\n  {HOME}/{KNOWLEDGE}/            material that you may use, read-only\n"
+    for shared in SHARED_FOLDERS:
+        if shared.path(group.record):
+            text += f"\n{shared.name.capitalize()}\n  {f'{shared.target}/':<27}{shared.content}, read-only\n"
     text = text.replace(f"{HOME}/data", folders.data).replace(f"{HOME}/", f"{folders.home}/")
     # The text names no competition, so it is the same for both; existing agents look for either name.
     for name in ("instructions.txt", "instructions_obfuscated.txt"):
@@ -139,8 +140,14 @@ def _plain_sample(competition: Competition, home: Path, folders: AgentFolders) -
     return f"{folders.home}/{copy.name}"
 
 
-def _knowledge(group: Group) -> list[Bind]:
-    return [Bind(Path(group.record.knowledge), f"{HOME}/{KNOWLEDGE}")] if group.record.knowledge else []
+def _shared(group: Group) -> list[Bind]:
+    return [bind for shared in SHARED_FOLDERS if (bind := shared.bind(group.record))]
+
+
+def _weights(group: Group, sandbox: Sandbox) -> dict[str, str]:
+    """What makes libraries load the weights that were given to the group."""
+    bind = WEIGHTS.bind(group.record)
+    return weights_variables(bind.source, sandbox.path_of(bind)) if bind else {}
 
 
 def _python(venv: Path | None) -> list[Bind]:
@@ -176,6 +183,7 @@ def _environment(
     search += [f"{CONDA}/bin"] if _needs_conda(sandbox) else []
     obfuscated = group.record.obfuscate
     return {
+        **_weights(group, sandbox),
         **_agents_own(group, agent),
         "PATH": ":".join(search),
         "HOME": folders.home,

@@ -25,13 +25,14 @@ from mlebench.records.group import ExecutorConfig, GroupRecord, Limits, Requeste
 from mlebench.records.run import RunRecord
 from mlebench.records.run_groups import Group
 from mlebench.registry import Registry
-from mlebench.run import hardware, knowledge
+from mlebench.run import hardware
 from mlebench.run.container_config import ContainerConfig, read_container_config
 from mlebench.run.executors import Resources
 from mlebench.run.gpus import GpuPool, choose, refuse_crowd
 from mlebench.run.images import image_facts
 from mlebench.run.request import AUTO, ModelRequest, Request
 from mlebench.run.schedulers import choose_executor, gpus_per_run, refusal
+from mlebench.run.shared_folders import KNOWLEDGE, SHARED_FOLDERS, WEIGHTS
 from mlebench.sandbox import ON_NODES, UNISOLATED, Sandbox, best_sandbox, sandbox_named
 from mlebench.sandbox.base import Task
 
@@ -150,8 +151,8 @@ def _group_record(plan: Plan, id: str) -> GroupRecord:
         network=request.network,
         model=plan.model.facts() if plan.model else None,
         obfuscate=request.obfuscate or agent.obfuscate,
-        knowledge=None if request.knowledge is None else str(request.knowledge.absolute()),
-        knowledge_sha256=None if request.knowledge is None else knowledge.identity(request.knowledge),
+        **KNOWLEDGE.fields(request.knowledge),
+        **WEIGHTS.fields(request.weights),
         retain=request.retain,
         workers=request.workers,
         machine=hardware.describe(),
@@ -222,11 +223,16 @@ def _refuse(plan: Plan) -> None:
             f"the sandbox {plan.sandbox.name} cannot be used: {fault}; `mlebench doctor` shows which ones work"
         )
     _refuse_unprepared(plan.registry, plan.competitions)
-    if request.knowledge is not None:
-        forbidden = (plan.registry.get_data_dir(), plan.runs_dir)
-        knowledge.refuse(request.knowledge, forbidden, map(plan.registry.get_competition, plan.competitions))
+    _refuse_folders(plan)
     if plan.executor.is_remote and (fault := refusal(plan.executor, Resources.of(plan.limits, plan.gpus.share))):
         raise PrerequisiteError(f"these runs could never start: {fault}")
+
+
+def _refuse_folders(plan: Plan) -> None:
+    forbidden = (plan.registry.get_data_dir(), plan.runs_dir)
+    for shared in SHARED_FOLDERS:
+        if folder := getattr(plan.request, shared.name):
+            shared.refuse(folder, forbidden, map(plan.registry.get_competition, plan.competitions))
 
 
 def _sketch(plan: Plan) -> Task:

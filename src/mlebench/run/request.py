@@ -96,6 +96,7 @@ class Request:
     model: ModelRequest | None = None
     obfuscate: bool = False  # hide from agents which competition it is
     knowledge: Path | None = None  # a folder that agents may read
+    weights: Path | None = None  # a folder of pretrained models that agents may load
     retain: bool = False  # keep the sandbox's folders, and its container, after the run
     image: str | None = None
     runtime: str | None = None  # of containers
@@ -148,6 +149,7 @@ class Request:
             "network": record.network,
             "obfuscate": bool(record.obfuscate),
             "knowledge": Path(record.knowledge) if record.knowledge else None,
+            "weights": Path(record.weights) if record.weights else None,
             "retain": bool(record.retain),
             "image": record.image,
             "runtime": record.runtime,

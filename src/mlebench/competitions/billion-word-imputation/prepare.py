@@ -1,4 +1,5 @@
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -19,10 +20,15 @@ class HeldOut(NamedTuple):
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
+    prepare_sentences(attrgetter("shown"), raw, public, private)
+
+
+def prepare_sentences(shown_of: Callable[[HeldOut], list[str]], raw: Raw, public: Output, private: Output) -> None:
+    """Prepare the sentences; `shown_of` gives those for testing, each without a word."""
     text = raw.archive(f"{TRAIN}.zip")
     test = _hold_out(text.line_blocks(TRAIN))
     answers = Table.from_columns({"id": np.arange(len(test.whole)), "sentence": test.whole})
-    sample = answers.assign(sentence=test.shown)
+    sample = answers.assign(sentence=shown_of(test))
 
     rest = ByteChunks(lambda: _without(text.line_blocks(TRAIN), test.cuts))
     public.pack(f"{TRAIN}.zip", {TRAIN: rest}, deflate=True)
@@ -45,10 +51,14 @@ def _hold_out(blocks: Iterable[bytes]) -> HeldOut:
             if len(words) > 2:
                 lost = rng.randint(1, len(words) - 1)
                 test.whole.append(sentence)
-                test.shown.append(" ".join(words[:lost] + words[lost + 1 :]))
+                test.shown.append(without_word(words, lost))
                 cuts += [begin, end]
         test.cuts.append(cuts)
     return test
+
+
+def without_word(words: list[str], lost: int) -> str:
+    return " ".join(words[:lost] + words[lost + 1 :])
 
 
 def _without(blocks: Iterable[bytes], cuts: Iterable[list[int]]) -> Iterator[bytes]:

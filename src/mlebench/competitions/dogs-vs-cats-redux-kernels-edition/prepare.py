@@ -5,7 +5,14 @@ from mlebench.kit import Output, Raw, RawFile, Table, accepts_paths, split_rows
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
-    train, test = split_rows(raw.archive("train.zip").files("train/*.jpg"), test_size=0.1, seed=0)
+    prepare_sides(*split_pictures(raw), public, private)
+
+
+def split_pictures(raw: Raw) -> tuple[list[RawFile], list[RawFile]]:
+    return split_rows(raw.archive("train.zip").files("train/*.jpg"), test_size=0.1, seed=0)
+
+
+def prepare_sides(train: list[RawFile], test: list[RawFile], public: Output, private: Output) -> None:
     answers = Table.from_columns({"id": range(1, len(test) + 1), "label": [int(_kind(file) == "dog") for file in test]})
     images = {
         "train": _numbered_by_kind(train),

@@ -5,8 +5,14 @@ from mlebench.kit import ImageCatalogue, Output, Raw, accepts_paths
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
-    sheets = ImageCatalogue.read(raw, "train_metadata.json", id="image_id")
-    train, test = sheets.split(test_size=0.2, seed=0)
+    prepare_sides(*split_sheets(raw), raw, public, private)
+
+
+def split_sheets(raw: Raw) -> tuple[ImageCatalogue, ImageCatalogue]:
+    return ImageCatalogue.read(raw, "train_metadata.json", id="image_id").split(test_size=0.2, seed=0)
+
+
+def prepare_sides(train: ImageCatalogue, test: ImageCatalogue, raw: Raw, public: Output, private: Output) -> None:
     train = _numbered_within_categories(train)
     test = test.numbered("{thousand:03d}/test-{number:06d}.jpg")
     answers = test.labels("Id", "Predicted")

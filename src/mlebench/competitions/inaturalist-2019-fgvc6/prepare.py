@@ -6,7 +6,7 @@ A_CATEGORY = 654  # what the sample submission says
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
-    train, test = prepare_catalogues(raw, public, private)
+    train, test = prepare_catalogues(*split_photos(raw), public, private)
     public.place(raw.file("val2019.json"), "val2019.json")
     photos = raw.archive(PHOTOS)
     for folder, part in (("train_val2019", train), ("test2019", test)):
@@ -15,9 +15,14 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
         public.pack(f"{folder}.tar.gz", members, format="tar")
 
 
-def prepare_catalogues(raw: Raw, public: Output, private: Output) -> tuple[ImageCatalogue, ImageCatalogue]:
+def split_photos(raw: Raw) -> tuple[ImageCatalogue, ImageCatalogue]:
+    return ImageCatalogue.read(raw, "train2019.json").split(test_size=0.12, seed=0, small_below=5)
+
+
+def prepare_catalogues(
+    train: ImageCatalogue, test: ImageCatalogue, public: Output, private: Output
+) -> tuple[ImageCatalogue, ImageCatalogue]:
     """Write what is known of the photographs for training and of those for testing, and return it."""
-    train, test = ImageCatalogue.read(raw, "train2019.json").split(test_size=0.12, seed=0, small_below=5)
     test = test.renamed([f"test2019/{name.rpartition('/')[2]}" for name in test.raw_names])
     answers = test.labels("id", "predicted")
 

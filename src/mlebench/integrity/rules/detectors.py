@@ -16,7 +16,7 @@ from mlebench.integrity.rules.patterns import pattern_findings
 from mlebench.integrity.rules.predictions import Predictions, read_predictions
 from mlebench.integrity.rules.predictor import predictor_findings
 from mlebench.integrity.subjects import Subject
-from mlebench.records.conditions import knowledge_text
+from mlebench.records.conditions import shared_folder_text
 from mlebench.records.findings import CONDITION, NOTE, VIOLATION, Finding
 from mlebench.registry import Competition, Registry
 
@@ -125,7 +125,9 @@ def _conditions(case: DetectorInput) -> Iterator[Finding]:
         if tools:
             yield Finding(CONDITION, "tools", f"The provider's tools were allowed: {', '.join(tools)}.")
     if record.knowledge:
-        yield Finding(CONDITION, "knowledge", f"It was given material: {knowledge_text(record)}.")
+        yield Finding(CONDITION, "knowledge", f"It was given material: {shared_folder_text(record, 'knowledge')}.")
+    if record.weights:
+        yield Finding(CONDITION, "weights", f"It was given weights: {shared_folder_text(record, 'weights')}.")
     if not case.subject.run.record.is_final:
         yield Finding(NOTE, "not-ended", "The run has not ended: its files are not here yet.")
     if conditions.unsealed_by:

@@ -1,4 +1,4 @@
-"""`--knowledge`: what agents may read is there, is recorded, and never shows them answers."""
+"""`--knowledge` and `--weights`: what agents may read is there, is recorded, and never shows them answers."""
 
 import json
 import os
@@ -14,7 +14,8 @@ from mlebench.agents.folders import environment_dir
 from mlebench.core.errors import PrerequisiteError
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
-from mlebench.run import knowledge
+from mlebench.run import shared_folders
+from mlebench.run.shared_folders import KNOWLEDGE, SHARED_FOLDERS
 
 Runner = Callable[..., Group]
 
@@ -29,30 +30,55 @@ def books(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("name", [shared.name for shared in SHARED_FOLDERS])
 @pytest.mark.parametrize("sandbox", sandbox_params(*ALL))
-def test_the_folder_is_there_and_is_mentioned(run: Runner, books: Path, sandbox: str) -> None:
+def test_the_folder_is_there_and_is_mentioned(run: Runner, books: Path, sandbox: str, name: str) -> None:
     require(sandbox)
-    program = 'cat ~/knowledge/inner/again.txt; grep -o "$HOME/knowledge/" $INSTRUCTIONS; touch ~/knowledge/new'
-    group = run(f"{program}; {SUBMIT}", "--knowledge", str(books), sandbox=sandbox)
-    (one,) = group.runs()
-    first, second, *rest = one.paths.log.read_text().splitlines()
+    program = f'cat ~/{name}/inner/again.txt; grep -o "$HOME/{name}/" $INSTRUCTIONS; touch ~/{name}/new'
+    group = run(f"{program}; {SUBMIT}", f"--{name}", str(books), sandbox=sandbox)
+    (ended,) = group.runs()
+    first, second, *rest = ended.paths.log.read_text().splitlines()
     assert first == "read me"
-    assert second.endswith("/knowledge/")
-    given = {name: getattr(one.record.conditions, name) for name in ("knowledge", "knowledge_sha256")}
-    assert given == {"knowledge": str(books), "knowledge_sha256": group.record.knowledge_sha256}
+    assert second.endswith(f"/{name}/")
+    fields = {field: getattr(ended.record.conditions, field) for field in (name, f"{name}_sha256")}
+    assert fields == {name: str(books), f"{name}_sha256": getattr(group.record, f"{name}_sha256")}
+    assert ended.record.conditions.sealed == (sandbox in ISOLATING)
     if sandbox in ISOLATING:
         assert "Read-only file system" in rest[0]
         assert not (books / "new").exists()
 
 
+@pytest.mark.parametrize("hub", ["hub", "."])
+def test_libraries_are_led_to_weights_in_their_layout(run: Runner, tmp_path: Path, hub: str) -> None:
+    require("bubblewrap")
+    weights = tmp_path / "weights"
+    snapshot = weights / hub / "models--org--tiny" / "snapshots" / "1f2e"
+    snapshot.mkdir(parents=True)
+    blob = snapshot.parents[1] / "blobs" / "0a1b"
+    blob.parent.mkdir()
+    blob.write_text("weights\n")
+    (snapshot / "model.bin").symlink_to("../../blobs/0a1b")
+    (weights / "hub" / "checkpoints").mkdir(parents=True, exist_ok=True)
+    program = "cat $HF_HUB_CACHE/models--org--tiny/snapshots/*/model.bin; ls -d $TORCH_HOME/hub/checkpoints; "
+    group = run(program + "echo $HF_HUB_OFFLINE $TRANSFORMERS_OFFLINE", "--weights", str(weights), sandbox="bubblewrap")
+    (ended,) = group.runs()
+    assert ended.paths.log.read_text().splitlines() == ["weights", "/home/weights/hub/checkpoints", "1 1"]
+
+
+def test_a_plain_folder_of_weights_sets_no_variables(run: Runner, books: Path) -> None:
+    group = run("env", "--weights", str(books))
+    (ended,) = group.runs()
+    assert not [line for line in ended.paths.log.read_text().splitlines() if line.startswith(("HF_", "TORCH", "TRANS"))]
+
+
 def test_without_the_option_there_is_no_folder_and_no_mention(run: Runner) -> None:
     require("bubblewrap")
-    group = run("ls -d /home/knowledge; cat $INSTRUCTIONS", sandbox="bubblewrap")
-    (one,) = group.runs()
-    missing, text = one.paths.log.read_text().split("\n", 1)
-    assert "No such file" in missing
+    group = run("ls -d /home/knowledge /home/weights; cat $INSTRUCTIONS", sandbox="bubblewrap")
+    (ended,) = group.runs()
+    *missing, text = ended.paths.log.read_text().split("\n", 2)
+    assert all("No such file" in line for line in missing)
     assert text == (environment_dir() / "instructions.txt").read_text()
-    assert one.record.conditions.knowledge is None
+    assert ended.record.conditions.knowledge is None
 
 
 def _link_out(folder: Path, competition: Competition) -> Path:
@@ -104,7 +130,7 @@ def test_what_agents_must_not_read_is_refused(
     folder, runs = spoil(books, titanic), books.parent / "runs"
     runs.mkdir()
     with pytest.raises(PrerequisiteError, match=words):
-        knowledge.refuse(folder, [titanic.paths.data_dir, runs], [titanic])
+        KNOWLEDGE.refuse(folder, [titanic.paths.data_dir, runs], [titanic])
 
 
 def test_a_folder_reached_by_a_link_is_judged_by_its_real_path(
@@ -119,10 +145,10 @@ def test_a_folder_reached_by_a_link_is_judged_by_its_real_path(
 
 
 def test_the_identity_depends_on_the_files(books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = knowledge.identity(books)
+    first = KNOWLEDGE.identity(books)
     moved = books.rename(tmp_path / "elsewhere")
     os.utime(moved / "paper.txt", (0, 0))
-    assert knowledge.identity(moved) == first
+    assert KNOWLEDGE.identity(moved) == first
     seen = {first}
     for change in (
         lambda: (moved / "paper.txt").write_text("read ME\n"),
@@ -130,14 +156,14 @@ def test_the_identity_depends_on_the_files(books: Path, tmp_path: Path, monkeypa
         lambda: (moved / "more").touch(),
     ):
         change()
-        seen.add(knowledge.identity(moved))
+        seen.add(KNOWLEDGE.identity(moved))
     assert len(seen) == 4
-    monkeypatch.setattr(knowledge, "MOST_READ", 3)  # of larger files, the size
-    large = knowledge.identity(moved)
+    monkeypatch.setattr(shared_folders, "MOST_READ", 3)  # of larger files, the size
+    large = KNOWLEDGE.identity(moved)
     (moved / "Paper.txt").write_text("no more\n")
-    assert knowledge.identity(moved) == large
+    assert KNOWLEDGE.identity(moved) == large
     (moved / "Paper.txt").write_text("no more.\n")
-    assert knowledge.identity(moved) != large
+    assert KNOWLEDGE.identity(moved) != large
 
 
 def test_a_group_does_not_continue_with_changed_material(mlebench: Mlebench, run: Runner, books: Path) -> None:
@@ -148,7 +174,7 @@ def test_a_group_does_not_continue_with_changed_material(mlebench: Mlebench, run
     assert one.record.attempts[-1].ended == "infra_error"
     assert "has changed since these runs were planned" in said
     with pytest.raises(PrerequisiteError, match="has changed"):
-        knowledge.require_unchanged(group.record)
+        KNOWLEDGE.require_unchanged(group.record)
 
 
 def test_like_reuses_the_folder_and_says_when_it_has_changed(mlebench: Mlebench, run: Runner, books: Path) -> None:
