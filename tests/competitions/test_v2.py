@@ -45,6 +45,12 @@ WORSE_BY_TRUTH = {
     "jigsaw-toxic-comment-classification-challenge": WorseByTruth(
         1, "ranks: a comment that does not count has the labels -1, and these are lower than those of a harmless one"
     ),
+    "jigsaw-unintended-bias-in-toxicity-classification": WorseByTruth(
+        1, "ranks: the truth is a share of annotators, and a low one that is true may be below wrong ones"
+    ),
+    "learning-agency-lab-automated-essay-scoring-2": WorseByTruth(
+        39, "kappa: a true prediction also changes what agreement chance would give"
+    ),
     "us-patent-phrase-to-phrase-matching": WorseByTruth(
         1, "a correlation: how far one row lies from the others' line, true or not, changes the line"
     ),

@@ -4,7 +4,7 @@ That corrects the grader, not the leak: whoever made the submission saw v1's fil
 `seen: v1`, and standings refuse it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from mlebench.core.errors import NotPreparedError, PrerequisiteError, UnknownCompetitionError
 from mlebench.core.outcomes import NOT_PREPARED
 from mlebench.core.paths import PROFILES
-from mlebench.data.answers import answers_for_grader
 from mlebench.data.state import preparation_fault, read_manifest_head, require_prepared
 from mlebench.grade.batch import SubmissionLine, Tracker, grade_entries, read_entries
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
@@ -23,6 +22,7 @@ from mlebench.registry import registry as default_registry
 from mlebench.scoring import CompetitionReport
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
     from mlebench.kit.submission_form import SubmissionForm
@@ -83,8 +83,8 @@ def grade_csv_under_profiles(
 def require_same_tests(first: Competition, later: Competition) -> None:
     """Raise unless both profiles of a competition are prepared, from the same raw data, and have the same test rows.
 
-    Rows are the same if the ids of the sample submissions are. If these only count the rows, they say nothing: then the
-    answers must agree too, but for digits that v2 prints and v1 does not.
+    Rows are the same if the sample submissions have the same ids and the answers agree. Ids alone prove nothing: where
+    `prepare` gives them out, a profile may give the same ones to other rows.
     """
     _require_both_prepared(first, later)
     sources = [head and head.source for head in map(read_manifest_head, (first, later))]
@@ -98,7 +98,7 @@ def require_same_tests(first: Competition, later: Competition) -> None:
             f"{first.id}: its profiles have different test rows ({0 if of_first is None else len(of_first)} under "
             f"{_FIRST}, {len(of_later)} under {_LATER}, {shared} ids in both), so no submission is one for both"
         )
-    if _only_count(form.ids) and not _same_answers(first, later, form):
+    if not _same_answers(first, later, form.key):
         raise OtherTestRowsError(
             f"{first.id}: its profiles have different test rows under the same ids, so no submission is one for both"
         )
@@ -137,34 +137,34 @@ def _sample_ids(
     return form, of_first, ordered(form.ids)
 
 
-def _only_count(columns: Mapping[str, Any]) -> bool:
-    """Whether ids are consecutive whole numbers: those of any test set of this size."""
-    import numpy as np
-
-    if len(columns) > 1:
-        return False
-    (ids,) = columns.values()
-    return ids.dtype != object and len(np.unique(ids)) == int(ids.max()) - int(ids.min()) + 1
-
-
-def _same_answers(first: Competition, later: Competition, form: "SubmissionForm") -> bool:
-    import numpy as np
+def _same_answers(first: Competition, later: Competition, key: Sequence[str]) -> bool:
+    """Whether the columns that both answers have agree in every row."""
+    import pandas as pd
 
     if first.answers.read_bytes() == later.answers.read_bytes():
         return True
     if {first.answers.suffix, later.answers.suffix} != {".csv"}:
         return False
-    columns = [*form.key, *form.kinds]
-    tables = [form.read_answers(first.answers), answers_for_grader(later)]
-    if any(not {*columns} <= {*table} for table in tables) or len(tables[0]) != len(tables[1]):
+    tables = [pd.read_csv(one.answers, dtype=str, keep_default_na=False, na_filter=False) for one in (first, later)]
+    columns = [name for name in tables[0] if name in tables[1]]
+    if not {*key} < {*columns} or len(tables[0]) != len(tables[1]):
         return False
-    one, other = (table.sort_values([*form.key]) for table in tables)
-    return all(
-        np.allclose(one[name], other[name], rtol=1e-6, atol=1e-9)
-        if {one[name].dtype.kind, other[name].dtype.kind} <= {*"iuf"}
-        else one[name].tolist() == other[name].tolist()
-        for name in columns
-    )
+    one, other = (table.sort_values([*key], kind="stable", ignore_index=True) for table in tables)
+    return all(_agree(one[name].to_numpy(object), other[name].to_numpy(object)) for name in columns)
+
+
+def _agree(cells: "np.ndarray", others: "np.ndarray") -> bool:
+    """Whether v1's cells say what v2's do: v1 prints fewer digits of some, and nothing for words such as `NA`."""
+    import numpy as np
+    import pandas as pd
+
+    from mlebench.engine.frames import NA_TOKENS
+
+    different = cells != others
+    texts = [cells[different], others[different]]
+    numbers = [np.asarray(pd.to_numeric(pd.Series(text, dtype=object), errors="coerce"), float) for text in texts]
+    missing = (texts[0] == "") & np.isin(texts[1].astype(str), [*NA_TOKENS])
+    return bool((np.isclose(*numbers, rtol=1e-6, atol=1e-9) | missing).all())
 
 
 def _fault_of(registry: Registry, id: str) -> tuple[str, str] | None:
