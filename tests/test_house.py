@@ -29,7 +29,7 @@ FLOORS = (
     ["cli"],
 )
 # Modules beside the rooms, and the room that each belongs to.
-ROOMS = {"config": "registry", "scoring": "registry", "splits": "registry"}
+ROOMS = {"config": "registry", "description": "registry", "scoring": "registry", "splits": "registry"}
 ANY = "<any>"  # a module whose name is only known at run time
 # Names for existing clients: they may import anything, and nothing of ours imports them.
 FOR_CLIENTS = {"errors", "grade_helpers", "utils", "competitions.utils"}

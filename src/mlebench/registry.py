@@ -19,6 +19,7 @@ from mlebench.config import (
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError, UnknownCompetitionError, UnknownSplitError
 from mlebench.core.suggestions import did_you_mean
+from mlebench.description import with_submission_rules
 from mlebench.scoring import Grader, import_fn, lower_is_better, read_leaderboard
 
 SPLIT_ALIASES = {"lite": "low", "all": "split75"}
@@ -182,7 +183,7 @@ class Registry:
         return Competition(
             id=config.id,
             name=config.name,
-            description=read_description(config),
+            description=with_submission_rules(read_description(config), config),
             grader=Grader(config.metric, _code(config, "grade", config.grade_fn), finite=self.profile != FIRST_PROFILE),
             answers=data_file(config.answers),
             gold_submission=data_file(config.gold_submission),
@@ -265,7 +266,7 @@ class Registry:
         return Registry(new_data_dir, self.profile, self._also)
 
     def with_profile(self, profile: str) -> "Registry":
-        """The same competitions and data directory, under another profile."""
+        """Another registry, with another profile; this one is unchanged."""
         return Registry(self._data_dir, profile, self._also)
 
     def _roots(self) -> Iterator[Path]:

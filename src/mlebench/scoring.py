@@ -303,6 +303,8 @@ class CompetitionReport:
     medal_holds: float | None = None  # the share of draws of test rows that earn the medal, or a better one
     board: str | None = None  # what the profile's test set shares with Kaggle's leaderboard: config.BOARDS
     release: str | None = None  # of the profile, if it has releases: v2.0rc1
+    test_units: int | None = None  # groups of test rows that belong together, or else rows of the answers
+    badges: str | None = None  # why to look twice at a medal, as in "leak L4, low_power": clients need flat reports
     groups: str | None = None  # the beginning of the SHA-256 of private/groups.csv, if the data has this file
     seen: str | None = None  # the profile whose data the submission was made on, if it is not that of this report
 

@@ -20,6 +20,7 @@ from mlebench.cli.prepare import command
 from mlebench.core.errors import PrerequisiteError, UnknownCompetitionError
 from mlebench.data.batch import PrepareOutcome
 from mlebench.data.sources import TwinSource
+from mlebench.description import submission_rules
 from mlebench.registry import Registry
 
 TITANIC, NOMAD = "spaceship-titanic", "nomad2018-predict-transparent-conductors"
@@ -215,9 +216,12 @@ def test_the_original_description_is_stored_on_request(tmp_path: Path, monkeypat
     from mlebench.data.pipeline import Options, prepare
 
     monkeypatch.setattr("mlebench.data.kaggle.original_description", lambda competition: "their words")
-    competition = Registry(tmp_path).get_competition(TITANIC)
-    prepare(competition, TwinSource(), Options(original_description=True))
-    assert (competition.public_dir / "description.md").read_text() == "their words"
+    texts = {}
+    for profile in ("v1", "v2"):
+        competition = Registry(tmp_path, profile).get_competition(TITANIC)
+        prepare(competition, TwinSource(), Options(original_description=True))
+        texts[profile] = (competition.public_dir / "description.md").read_text()
+    assert texts == {"v1": "their words", "v2": f"their words\n\n{submission_rules(competition)}\n"}
 
 
 def _on_a_terminal(*arguments: object) -> bytes:

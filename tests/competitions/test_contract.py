@@ -13,6 +13,7 @@ import pytest
 from mlebench.contract import DATA, FACTS, GOLDEN, TEXT, CompetitionCase, ContractCheck, faults_of
 from mlebench.contract.grading_checks import as_table
 from mlebench.contract.leaks import LeakSearch
+from mlebench.core.paths import PROFILES
 from mlebench.data.gold import recorded_cost
 from mlebench.registry import Registry
 from mlebench.scoring import Thresholds, read_leaderboard
@@ -71,7 +72,21 @@ def test_medal_thresholds_and_facts_are_the_published_ones(competition_id: str) 
 
 def test_clients_find_the_parts_of_a_description_by_their_headings(competition_id: str) -> None:
     """The patterns do what public clients do: a generator of shorter tasks, and a prompt that adds the metric."""
-    text = Registry().get_competition(competition_id).description
+    for text in _descriptions(competition_id):
+        _require_parts(text)
+
+
+def _descriptions(competition_id: str) -> list[str]:
+    """The texts of all profiles that a competition has."""
+    registries = [Registry(profile=profile) for profile in PROFILES]
+    return [
+        registry.get_competition(competition_id).description
+        for registry in registries
+        if competition_id in registry.list_competition_ids()
+    ]
+
+
+def _require_parts(text: str) -> None:
     parts = {
         title: re.search(rf"^##\s+{title}\s*\n(.*?)(?=^##\s+|\Z)", text, re.MULTILINE | re.DOTALL)
         for title in ("Description", "Evaluation", "Dataset Description")
@@ -88,4 +103,5 @@ def test_clients_find_the_parts_of_a_description_by_their_headings(competition_i
 
 
 def test_description_is_neither_short_nor_long(competition_id: str) -> None:
-    assert 40 <= len(Registry().get_competition(competition_id).description.splitlines()) <= 120
+    for text in _descriptions(competition_id):
+        assert 40 <= len(text.splitlines()) <= 120

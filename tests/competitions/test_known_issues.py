@@ -29,6 +29,15 @@ def test_an_id_has_one_kind() -> None:
     assert {id: found for id, found in kinds.items() if len(found) > 1} == {}
 
 
+def test_leaks_and_contamination_are_known_by_their_ids() -> None:
+    """Badges go by the kind."""
+    kinds = {"L": "leak", "C": "contamination"}
+    every = [issue for issues in ISSUES.values() for issue in issues if issue.id]
+    assert {(issue.id, issue.kind) for issue in every if (issue.id or "")[0] in kinds} == {
+        (issue.id, kinds[(issue.id or "")[0]]) for issue in every if issue.kind in kinds.values()
+    }
+
+
 @pytest.mark.parametrize("competition", ISSUES)
 def test_a_record_says_how_it_is_known_and_names_no_profile_that_its_competition_lacks(competition: str) -> None:
     folder = registry.competition_dir(competition)

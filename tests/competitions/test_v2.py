@@ -1,14 +1,17 @@
 """Profile v2: every competition keeps the contract, and one form of submissions holds for all of them."""
 
+import csv
 import io
 import json
 import math
 import os
 import random
+import re
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -16,9 +19,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlebench.contract import DATA, FACTS, TEXT, CompetitionCase, faults_of
+from mlebench.contract import DATA, FACTS, TEXT, CompetitionCase, ContractCheck, faults_of
+from mlebench.contract.description_checks import example
 from mlebench.core.errors import InvalidSubmissionError
+from mlebench.core.submission_columns import Kind
+from mlebench.description import SUBMISSION_HEADING
 from mlebench.grade import grade_csv, require_same_tests
+from mlebench.kit import public_sample_bytes
 from mlebench.registry import Competition
 from mlebench.report import make_standings, standings_rows
 from mlebench.validate.format_check import check_format
@@ -174,8 +181,64 @@ def test_cells_must_have_the_declared_kind(corrected: CompetitionCase) -> None:
     for cell in ("", "nan", "inf", "-inf", "1e999", "abc", "1 2"):
         wrong = gold.copy()
         wrong.loc[len(gold) // 2, facts["targets"][-1]] = cell
-        with pytest.raises(InvalidSubmissionError, match=facts["targets"][-1]):
+        with pytest.raises(InvalidSubmissionError, match=re.escape(facts["targets"][-1])):
             _score(corrected, wrong)
+
+
+RULES = re.compile(r"^\| column \| what each cell holds \|\n\|---\|---\|\n((?:\|.*\|\n)+)", re.MULTILINE)
+
+
+def test_the_text_names_each_column_of_the_sample_submission(corrected: CompetitionCase) -> None:
+    """The kinds are compared with the example in the text, by the contract."""
+    header = next(csv.reader(io.StringIO(public_sample_bytes(corrected.competition).decode("utf-8-sig"))))
+    for text in (corrected.competition.description, corrected.competition.obfuscated_description):
+        (table,) = RULES.findall(text)
+        cells = [row.strip("|").split("|")[0] for row in table.splitlines()]
+        named = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+        counted = sum(int(number) for cell in cells for number in re.findall(r"the (\d+) others", cell))
+        assert {*named} <= {*header}
+        assert len({*named}) + counted == len(header)
+        section = text.partition(f"\n{SUBMISSION_HEADING}\n")[2].partition("\n## ")[0]
+        assert table in f"{section}\n"
+
+
+def test_a_wrong_kind_would_be_noticed(corrected: CompetitionCase) -> None:
+    facts = corrected.competition.submission
+    for kind in {*get_args(Kind)} - {facts["values"] if isinstance(facts["values"], str) else None}:
+        wrong = replace(corrected.competition, submission=facts | {"values": kind})
+        found = faults_of(ContractCheck(example), CompetitionCase(wrong))
+        assert any(f"config.yaml declares {kind} for" in fault for fault in found), kind
+
+
+# What a text said of graders that accept more than one form.
+LENIENT = re.compile(
+    r"\bcolumns?\b[^.|]*\b(?:ignored|not read)\b|\bothers are ignored\b|\b(?:is|are) cut off\b|\bcounts? as the text\b"
+    r"|\bfirst one counts\b|\bby (?:their )?(?:place|position)\b|\bmay be left out\b|\bmust lie between 0 and 1\.",
+    re.IGNORECASE,
+)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Other columns are ignored.",
+        "All six columns must be there; others are ignored.",
+        "`Date` and other columns are not read.",
+        "Categories are whole numbers (the part behind a decimal point is cut off).",
+        "An empty cell counts as the text `nan`.",
+        "A cell may list several; the first one counts.",
+        "Rows are compared by their position.",
+        "Every id must occur exactly once; leading zeros may be left out.",
+        "Values must lie between 0 and 1.",
+    ],
+)
+def test_a_lenient_sentence_is_recognised(sentence: str) -> None:
+    assert LENIENT.search(sentence)
+
+
+def test_the_text_speaks_of_no_other_form(corrected: CompetitionCase) -> None:
+    section = corrected.competition.description.partition(f"\n{SUBMISSION_HEADING}\n")[2].partition("\n## ")[0]
+    assert LENIENT.findall(" ".join(section.split())) == []
 
 
 def _gold(case: CompetitionCase) -> pd.DataFrame:

@@ -224,6 +224,36 @@ def test_few_rows_are_picked_out_as_pandas_reads_them(
         assert pd.Series(ours, dtype=object).equals(pd.Series(theirs, dtype=object)), name
 
 
+@pytest.mark.usefixtures("_repeating")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(content=csv_files())
+def test_a_function_gets_the_whole_column_in_parts(content: bytes) -> None:
+    table, plain = Table.from_source(_source(content)), _plain(content)
+    for name in plain.columns:
+        assert table.map_column(name, _shown).tolist() == _shown(plain[name]).tolist()
+        assert (
+            table.take([*range(len(plain))][::-1]).map_column(name, _shown).tolist()
+            == _shown(plain[name])[::-1].tolist()
+        )
+
+
+def test_mapping_keeps_no_whole_column() -> None:
+    source, parts = _source(_numbered(5000, ["1.5", "x"])), []
+
+    def lengths(values: np.ndarray) -> np.ndarray:
+        parts.append(len(values))
+        return np.array([len(value) for value in values])
+
+    assert source.map_column("x", lengths).sum() == 2500 * 3 + 2500
+    assert sum(parts) == 5000
+    assert max(parts) < 500
+    assert not source._values
+
+
+def _shown(values: np.ndarray) -> np.ndarray:
+    return np.array([repr(value) for value in values.tolist()], dtype=object)
+
+
 def test_picking_few_rows_keeps_no_whole_column() -> None:
     source = _source(_numbered(5000, ["1.5", "x"]))
     assert source.rows == 5000

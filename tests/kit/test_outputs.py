@@ -290,14 +290,43 @@ def scans(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def test_a_folder_is_placed_completely_except_for_exclusions(
     scans: Path, tmp_path: Path, folder: str, exclude: list[str], names: list[str]
 ) -> None:
+    target = folder.replace("scans", "test")
+
     def prepare(raw: Raw, public: Output, private: Output) -> None:
-        public.place_tree(raw, folder, "test/new", exclude=exclude)
+        public.place_tree(raw, folder, target, exclude=exclude)
 
     facts = dict(run_prepare(prepare, scans, tmp_path / "public", tmp_path / "private"))
-    assert _contents(tmp_path / "public") == {f"test/new/{name}": TREE[f"{folder}/{name}"] for name in names}
-    assert facts.keys() == {f"public/test/new/{name}" for name in names}
+    assert _contents(tmp_path / "public") == {f"{target}/{name}": TREE[f"{folder}/{name}"] for name in names}
+    assert facts.keys() == {f"public/{target}/{name}" for name in names}
     if scans.is_dir():
-        assert all((tmp_path / "public/test/new" / name).samefile(scans / folder / name) for name in names)
+        assert all((tmp_path / "public" / target / name).samefile(scans / folder / name) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_linked"),
+    [
+        ("train/cat/1.jpg", True),
+        ("test/cat/1.jpg", True),
+        ("all/train/cat/1.jpg", True),
+        ("train/cat/2.jpg", False),
+        ("test/1.jpg", False),
+        ("test/7/1.jpg", False),
+    ],
+)
+def test_a_renamed_file_does_not_show_which_raw_file_it_was(tmp_path: Path, name: str, is_linked: bool) -> None:
+    """A link has the raw file's inode number and time, and raw files are often in the order of their classes."""
+    raw = tmp_path / "raw" / "train" / "cat" / "1.jpg"
+    raw.parent.mkdir(parents=True)
+    raw.write_bytes(b"cat")
+
+    def prepare(raw: Raw, public: Output, private: Output) -> None:
+        public.place(raw.file("train/cat/1.jpg"), name)
+
+    for _ in range(2):  # what an interrupted attempt placed is left alone
+        run_prepare(prepare, tmp_path / "raw", tmp_path / "public", tmp_path / "private")
+        placed = tmp_path / "public" / name
+        assert placed.read_bytes() == b"cat"
+        assert placed.samefile(raw) == (placed.stat().st_mtime_ns == raw.stat().st_mtime_ns) == is_linked
 
 
 @pytest.mark.parametrize("folder", ["scans/2", "scan", "scans/list.csv"])

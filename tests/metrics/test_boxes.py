@@ -20,6 +20,7 @@ from mlebench.metrics import (
     average_precision,
     coco_average_precision,
     mean_average_precision_at_iou,
+    voc_mean_average_precision,
     yaw_box_corners,
     yaw_box_mean_average_precision,
 )
@@ -129,6 +130,69 @@ def test_the_truth_itself_is_perfect_at_iou(truth: list[Row]) -> None:
 def test_mean_average_precision_at_iou_of_worked_examples(box: tuple[float, ...], score: float) -> None:
     truth, found = _objects([(0, "a", (0, 0, 2, 2), 1)]), _objects([(0, "a", box, 0.7)])
     assert mean_average_precision_at_iou(truth, found, images=2) == pytest.approx(score)
+
+
+# PASCAL VOC
+
+
+def _restated_voc(truth: list[Row], found: list[Row], iou: float) -> float:
+    precisions = []
+    for label in {row[1] for row in truth + found}:
+        taken, hits, recalls, curve = set(), 0, [], []
+        true = [row for row in truth if row[1] == label]
+        guesses = sorted((row for row in found if row[1] == label), key=lambda row: -row[3])
+        for rank, (image, _, box, _) in enumerate(guesses, start=1):
+            shares = [_shared(box, row[2]) if row[0] == image else 0 for row in true]
+            best = int(np.argmax(shares)) if shares else -1
+            if best >= 0 and shares[best] > iou and best not in taken:
+                taken.add(best)
+                hits += 1
+            recalls.append(hits / max(len(true), 1))
+            curve.append(hits / rank)
+        areas = [
+            max(p for r, p in zip(recalls, curve, strict=True) if r >= hit / len(true)) / len(true)
+            for hit in range(1, hits + 1)
+        ]
+        precisions.append(sum(areas))
+    return float(np.mean(precisions))
+
+
+@given(rows("abc"), rows("abcd", most=20), st.sampled_from([0.4, 0.5]))
+def test_voc_mean_average_precision_is_what_its_definition_says(truth: list[Row], found: list[Row], iou: float) -> None:
+    assume(truth)
+    ours = voc_mean_average_precision(_objects(truth), _objects(found), iou=iou)
+    assert ours == pytest.approx(_restated_voc(truth, found, iou), abs=1e-12)
+    assert type(ours) is np.float64
+
+
+@given(rows("abc"), rows("abc"))
+def test_wrong_boxes_that_are_less_sure_than_all_right_ones_cost_nothing_in_voc(
+    truth: list[Row], found: list[Row]
+) -> None:
+    assume(truth and len({row[:3] for row in truth}) == len(truth))  # of equal boxes, only one can be taken
+    labels = {row[1] for row in truth}
+    wrong = [(image, label, box, -1.0) for image, label, box, _ in found if label in labels]
+    assert voc_mean_average_precision(_objects(truth), _objects(truth + wrong), iou=0.5) == 1
+
+
+@pytest.mark.parametrize(
+    ("found", "score"),
+    [
+        ([], 0),
+        ([("a", (0, 0, 2, 1), 0.9)], 0),  # half is not more than half
+        ([("a", (0, 0, 2, 1.5), 0.9)], 1 / 2),
+        ([("a", (0, 0, 2, 2), 0.9), ("a", (0, 0, 2, 2), 0.8), ("a", (5, 5, 6, 6), 0.7)], 1 / 2 + 1 / 2 * 2 / 3),
+        ([("a", (0, 0, 2, 2), 0.9), ("a", (0, 0, 2, 2), 0.8)], 1 / 2),  # the second one finds nothing new
+        ([("a", (9, 9, 10, 10), -1)], 0),  # a box that is not found has no score at all
+        ([("a", (0, 0, 2, 2), 0.9), ("b", (0, 0, 2, 2), 0.1)], 1 / 4),  # the label that nothing has counts
+    ],
+)
+def test_voc_mean_average_precision_of_worked_examples(
+    found: list[tuple[str, tuple[float, ...], float]], score: float
+) -> None:
+    truth = _objects([(0, "a", (0, 0, 2, 2), 1), (0, "a", (5, 5, 6, 6), 1)])
+    ours = voc_mean_average_precision(truth, _objects([(0, *row) for row in found]), iou=0.5)
+    assert ours == pytest.approx(score)
 
 
 # COCO

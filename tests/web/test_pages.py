@@ -268,3 +268,27 @@ def test_nothing_run_yet(tmp_path: Path) -> None:
     page = page_at(site, "index.html")
     assert page is not None
     assert "Nothing has been run yet" in to_html(page, site)
+
+
+def test_badges_of_medals_are_on_the_standings_and_the_competition_page(tmp_path: Path) -> None:
+    make_group(tmp_path / "runs", "good", ["random-acts-of-pizza", "leaf-classification"], skill=2, seeds=2)
+    site = SiteReader([tmp_path / "runs"], Registry(tmp_path / "data")).site()
+    standings, competition, other = (
+        page_at(site, path) for path in ("index.html", PIZZA_PAGE, "competition/leaf-classification.html")
+    )
+    assert standings is not None
+    assert competition is not None
+    assert other is not None
+    (row,) = standings.data["badges"]
+    medals = row["medals"]
+    assert (row["competition"], [badge["badge"] for badge in row["badges"]]) == ("random-acts-of-pizza", ["L6"])
+    assert row["badges"][0]["medals"] == medals > 0
+    assert {one["badged"] for one in standings.data["rows"] if one["kind"] == "given"} == {medals}
+    assert f"{medals} of " in to_html(standings, site)
+    for page, labels in ((competition, {"L6"}), (other, set())):
+        runs = [run for agent in page.data["boards"][0]["agents"] for run in agent["runs"]]
+        medalled = [run for run in runs if run["result"] in ("gold", "silver", "bronze")]
+        assert medalled
+        assert all({badge["issue"] for badge in run["badges"]} == labels for run in medalled)
+        assert all(run["badges"] == [] for run in runs if run not in medalled)
+        assert ("not a verdict" in to_html(page, site)) == bool(labels)

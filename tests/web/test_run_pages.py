@@ -203,6 +203,27 @@ def test_the_figures_of_a_run_are_those_of_its_record(ended: Run) -> None:
     assert all(name.replace("_", " ") in text for name in report if name != "mlebench")
 
 
+def test_badges_stand_beside_the_medal_of_a_run_and_lead_to_the_issue(tmp_path: Path) -> None:
+    run = first_run(make_group(tmp_path / "runs", "good", ["random-acts-of-pizza"], skill=2, seeds=1))
+    assert report_of(run).medal
+    run.write(report=replace(report_of(run), medal_holds=0.61, test_units=500))
+    assert [badge["issue"] or badge["kind"] for badge in data_of(run)["glance"]["badges"]] == ["L6", "low_power"]
+    site = site_of(tmp_path / "runs")
+    html = made(page_of(site, run_path(run)), site)
+    assert "It may have had help from L6: " in words(html)
+    assert "It may be chance: the medal holds in 61.0% of resamples, less than 80%." in words(html)
+    (issue,) = re.findall(r'href="../../(competition/random-acts-of-pizza.html)#(issue-L6)"', html)
+    assert f'id="{issue[1]}"' in made(page_of(site, issue[0]), site)
+
+
+def test_a_run_has_the_badges_of_its_own_profile_and_none_without_a_medal(tmp_path: Path) -> None:
+    run = first_run(make_group(tmp_path / "runs", "good", ["random-acts-of-pizza"], skill=2, seeds=1))
+    run.write(report=replace(report_of(run), profile="v2"))
+    assert data_of(run)["glance"]["badges"] == []  # v2 has no such leak
+    run.write(report=replace(report_of(run), profile="v1", gold_medal=False, silver_medal=False, bronze_medal=False))
+    assert data_of(run)["glance"]["badges"] == []
+
+
 def failed_on(host: str) -> Attempt:
     return Attempt(
         number=1,

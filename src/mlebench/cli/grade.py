@@ -190,8 +190,11 @@ def _rows(summary: dict[str, Any]) -> Iterator[list[Any]]:
 
 
 def _cells(report: dict[str, Any]) -> list[Any]:
+    from mlebench.grade.badges import badges_in_text, medal_with_badges
+
     medal = next((kind for kind in ("gold", "silver", "bronze") if report[f"{kind}_medal"]), None)
-    return [report["status"], report["score"], medal, _short(report["reason"])]
+    labels = [badge.label for badge in badges_in_text(report.get("badges"))]
+    return [report["status"], report["score"], medal_with_badges(medal, labels), _short(report["reason"])]
 
 
 def _short(text: str | None) -> str | None:

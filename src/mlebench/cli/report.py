@@ -3,7 +3,7 @@
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,11 +11,28 @@ from mlebench.cli.console import folded, is_terminal, log_line, table_lines, tra
 from mlebench.cli.options import data_dir_option, registry_at, runs_dir_option, runs_dirs_at
 from mlebench.cli.quantities import PositiveNumber
 from mlebench.core import paths
+from mlebench.core.suggestions import did_you_mean
+from mlebench.records.report import BADGES
 from mlebench.report.types import SPLITS
 
 if TYPE_CHECKING:
     from mlebench.report.formats import TextTable
     from mlebench.report.standings import Standings
+
+
+class BadgeKinds(click.ParamType):
+    """Kinds of badges, with commas between them."""
+
+    name = "badges"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        if isinstance(value, tuple):
+            return value
+        kinds = tuple(map(str.strip, value.split(",")))
+        unknown = [kind for kind in kinds if kind not in BADGES]
+        if unknown:
+            self.fail(f"{unknown[0]!r} is not a badge; {did_you_mean(unknown[0], BADGES)}", param, ctx)
+        return kinds
 
 
 @click.command()
@@ -38,6 +55,13 @@ if TYPE_CHECKING:
     help="Say how many seeds it takes to detect a difference of DELTA percentage points in the medal rate.",
 )
 @click.option("--strict", is_flag=True, help="Refuse to compare or pool runs under unlike conditions.")
+@click.option(
+    "--without",
+    type=BadgeKinds(),
+    default=(),
+    metavar="BADGES",
+    help=f"Count again without the competitions that have these badges, a list of {', '.join(BADGES)}.",
+)
 @click.option("--published", is_flag=True, help="Show the published leaderboard too.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "md", "csv", "json", "html"]), default="table", show_default=True
@@ -56,6 +80,7 @@ def command(
     pad: bool,
     power: float | None,
     strict: bool,
+    without: tuple[str, ...],
     published: bool,
     form: str,
     output: Path | None,
@@ -80,7 +105,7 @@ def command(
         found.add(named)
     for id in experiments:
         found.add_experiment(id, table or paths.experiments_table(runs_dirs[0]))
-    made = make_standings(found, split, pad=pad, power=power, published=published, strict=strict)
+    made = make_standings(found, split, pad=pad, power=power, published=published, strict=strict, without=without)
     if form == "html" and output:
         from mlebench.web import write_pages
 

@@ -12,9 +12,10 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from mlebench.description import SUBMISSION_HEADING
+
 # Kaggle's headings: existing clients cut descriptions by them, and models know them.
-SUBMISSION = "### Submission File"
-HEADINGS = ("## Description", "## Evaluation", SUBMISSION, "## Dataset Description")
+HEADINGS = ("## Description", "## Evaluation", SUBMISSION_HEADING, "## Dataset Description")
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"`([^`\n]+)`")
 RANGE = re.compile(r"`([^`\n]+)`(?:,? …,?| to)\s`([^`\n]+)`")
@@ -76,7 +77,7 @@ class ParsedDescription:
 
     @cached_property
     def examples(self) -> list[SubmissionExample]:
-        submission = self.text.partition(f"\n{SUBMISSION}\n")[2].partition("\n## ")[0]
+        submission = self.text.partition(f"\n{SUBMISSION_HEADING}\n")[2].partition("\n## ")[0]
         return [_example(kind, content) for kind, content in FENCED.findall(submission)]
 
     @property

@@ -3,16 +3,22 @@
 import csv
 import io
 import itertools
+import re
 from collections.abc import Iterator
 
+from mlebench.config import FIRST_PROFILE
 from mlebench.contract.case import CompetitionCase
-from mlebench.contract.description import SUBMISSION, ParsedDescription, SubmissionExample
+from mlebench.contract.description import ParsedDescription, SubmissionExample
 from mlebench.contract.public_files import parsed_json, public_files, tables_of
 from mlebench.core.paths import CONFIG, DESCRIPTION
+from mlebench.core.submission_columns import Kind, SubmissionColumns
+from mlebench.description import SUBMISSION_HEADING
 from mlebench.kit import public_sample_bytes
 from mlebench.validate.format_check import CheckFailedError, check_format
 
 ELLIPSES = ("...", "…")
+WHOLE = re.compile(r"-?\d+")
+NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 
 
 def example(case: CompetitionCase) -> Iterator[str]:
@@ -21,7 +27,7 @@ def example(case: CompetitionCase) -> Iterator[str]:
     if len(wording.examples) != 1:
         yield (
             f"{DESCRIPTION} shows {len(wording.examples)} examples of a submission: let its section "
-            f"`{SUBMISSION}` show one, in a block of three backticks."
+            f"`{SUBMISSION_HEADING}` show one, in a block of three backticks."
         )
         return
     (shown,) = wording.examples
@@ -37,6 +43,7 @@ def example(case: CompetitionCase) -> Iterator[str]:
             yield f"the example in {DESCRIPTION} does not have the columns of the sample submission: fix its header."
             return
         shown = filled
+    yield from _other_kinds(wording.examples[0], case)
     targets = case.competition.submission["targets"]
     if missing := [name for name in targets if name not in shown.header]:
         yield f"the example in {DESCRIPTION} lacks the column {missing[0]!r}: show it."
@@ -48,6 +55,30 @@ def example(case: CompetitionCase) -> Iterator[str]:
             return
         if not valid:
             yield f"the values that {DESCRIPTION} shows are not accepted: {why} Fix the example or the grader."
+
+
+def _other_kinds(shown: SubmissionExample, case: CompetitionCase) -> Iterator[str]:
+    """Whether the example shows values of another kind than config.yaml declares; v1 need not declare kinds."""
+    if case.competition.profile == FIRST_PROFILE:
+        return
+    kinds = SubmissionColumns.of(case.competition).kinds
+    for kind in dict.fromkeys(kinds.values()):
+        names = [name for name in shown.header if kinds.get(name) == kind]
+        cells = [cell for row in shown.rows for name, cell in zip(shown.header, row, strict=False) if name in names]
+        if cells and (seen := _kind_of(cells)) != kind:
+            yield (
+                f"{CONFIG} declares {kind} for `{names[0]}`, but the example in {DESCRIPTION} shows {seen}: correct "
+                "one of them, or show a value that only this kind has."
+            )
+
+
+def _kind_of(cells: list[str]) -> Kind:
+    """The narrowest kind that all cells are of."""
+    if {*cells} <= {"True", "False"}:
+        return "booleans"
+    if all(WHOLE.fullmatch(cell) for cell in cells):
+        return "integers"
+    return "numbers" if all(NUMBER.fullmatch(cell) for cell in cells) else "text"
 
 
 def _on_all_ids(shown: SubmissionExample, sample: list[dict[str, str]], targets: list[str]) -> bytes:

@@ -58,6 +58,7 @@ from mlebench.data.verification import (
     code_hash,
     overwrite,
 )
+from mlebench.description import with_submission_rules
 from mlebench.engine.progress import SILENT, Progress
 from mlebench.engine.trees import MODE
 from mlebench.registry import Competition
@@ -291,7 +292,7 @@ def _write_description(competition: Competition, public: Path, options: Options)
     if options.original_description:
         from mlebench.data.kaggle import original_description
 
-        text = original_description(competition)
+        text = with_submission_rules(original_description(competition), competition)
     path = public / paths.DESCRIPTION
     content = text.encode("utf-8")
     path.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -110,6 +110,13 @@ class TableSource(Protocol):
         ...
 
 
+@runtime_checkable
+class ColumnStream(Protocol):
+    """A source that can read a column in parts."""
+
+    def map_column(self, name: str, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray: ...
+
+
 class ColumnSource:
     """Columns that are already in memory."""
 
@@ -202,6 +209,17 @@ class Table:
             return as_values([column.value] * len(self))
         with data_errors(self.source.label, IndexError):  # missing rows are the caller's fault
             return self.source.values(column.name, self.rows)
+
+    def map_column(self, name: str, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """What a function of arrays makes of a column, row by row.
+
+        A large file's column is passed to it in parts, several at a time, and is never in memory as a whole.
+        """
+        column = self._column(name)
+        if self.rows is not None or not isinstance(column, StoredColumn) or not isinstance(self.source, ColumnStream):
+            return function(self[name])
+        with data_errors(self.source.label):
+            return self.source.map_column(column.name, function)
 
     def __repr__(self) -> str:
         return f"Table({', '.join(self.columns)})"

@@ -16,6 +16,7 @@ from mlebench.core.errors import CompetitionError, RawDataError
 from mlebench.core.suggestions import did_you_mean
 
 COPY_BYTES = 1 << 20
+EPOCH = 315_532_800 * 10**9  # 1980, in nanoseconds: the first time that a member of a zip archive can have
 CLONE_BLOCKS = 0x40049409  # Linux' FICLONE: two files that share their blocks until one is changed
 TIME_GRAINS = (1, 100, 1_000, 10**6, 10**7, 10**9, 2 * 10**9)  # nanoseconds: how exactly disks store a file's time
 MODE = 0o644  # of the files that we write: an agent that copies one can write to the copy
@@ -97,6 +98,11 @@ class FolderTree:
         return f"{self._before}{name}"
 
     @cached_property
+    def anonymous(self) -> "FolderTree":
+        """The same files, placed so that nothing but their content says which raw files they are."""
+        return AnonymousTree(self._folder)
+
+    @cached_property
     def _descriptor(self) -> int:
         descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
         weakref.finalize(self, os.close, descriptor)
@@ -159,7 +165,7 @@ class FolderTree:
         there, source = os.lstat(destination), self._status(name)
         if (there.st_dev, there.st_ino) == (source.st_dev, source.st_ino):
             return self._may_be_linked(source)
-        return is_complete(there, source.st_size, source.st_mtime_ns)
+        return is_complete(there, source.st_size, self._time_of_copy(source))
 
     def extract(self, name: str, destination: str, report: Callable[[int], None] = ignore_progress) -> None:
         """Link the file, so that its bytes exist once; where that is impossible, share its blocks or copy it."""
@@ -186,13 +192,30 @@ class FolderTree:
         """Whether a raw file can be used as it is. A link has the file's own mode, which is not ours to change."""
         return status.st_mode & self._needed_mode == self._needed_mode
 
+    def _time_of_copy(self, status: os.stat_result) -> int:
+        return status.st_mtime_ns
+
     def _copy(self, name: str, destination: str, report: Callable[[int], None]) -> None:
-        with self.open(name) as source, create(destination, time_ns=os.fstat(source.fileno()).st_mtime_ns) as target:
+        time_ns = self._time_of_copy(self._status(name))
+        with self.open(name) as source, create(destination, time_ns=time_ns) as target:
             try:
                 fcntl.ioctl(target.fileno(), CLONE_BLOCKS, source.fileno())
             except OSError:  # most disks cannot
                 while piece := source.read(COPY_BYTES):
                     report(target.write(piece))
+
+
+class AnonymousTree(FolderTree):
+    """Files that are placed as copies, all with one time: a link has the raw file's inode number and time.
+
+    Raw files are often in the order of their classes, and so are their inode numbers.
+    """
+
+    def _may_be_linked(self, status: os.stat_result) -> bool:  # noqa: ARG002
+        return False
+
+    def _time_of_copy(self, status: os.stat_result) -> int:  # noqa: ARG002
+        return EPOCH
 
 
 def inside(archive: str) -> str:

@@ -46,6 +46,15 @@ def read_groups(competition: Competition) -> dict[Any, str] | None:
     return {id: group_of[name] for id, name in zip(ids, names, strict=True)}
 
 
+def count_groups(competition: Competition) -> int | None:
+    """How many groups the file has; None without one that can be read."""
+    try:
+        content = _content(competition)
+        return None if content is None else len({*_parsed(content, competition).values()})
+    except NotPreparedError:
+        return None  # `--interval` and `verify` say what is wrong
+
+
 def _content(competition: Competition) -> bytes | None:
     if competition.profile == FIRST_PROFILE:
         return None

@@ -5,6 +5,7 @@ import io
 import logging
 import math
 import os
+from collections.abc import Sized
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -33,7 +34,8 @@ from mlebench.core.untrusted import FileMissingError, FileTooLargeError, Untrust
 from mlebench.data.answers import answers_for_grader
 from mlebench.data.open_runs import open_runs
 from mlebench.data.state import data_identity, description_kind, require_prepared, source_kind
-from mlebench.grade.groups import hash_of_groups, read_groups
+from mlebench.grade.badges import badges_of, badges_to_text
+from mlebench.grade.groups import count_groups, hash_of_groups, read_groups
 from mlebench.grade.leaderboard import Position
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
 from mlebench.grade.log import log_grade
@@ -152,6 +154,7 @@ class Verdict(NamedTuple):
     reason: str | None = None
     sha256: str | None = None
     drawn: list[float] | None = None  # scores of draws of test rows
+    test_units: int | None = None
 
 
 def graded_report(
@@ -162,7 +165,7 @@ def graded_report(
     _require_answers(competition)
     competition.grader.require_packages()
     report = with_verdict(with_data(report, competition), _verdict(path, competition, limit, interval))
-    report = _with_position(report, competition)
+    report = _with_badges(_with_position(report, competition), competition)
     log_grade(report, competition, fallback_log_dir)
     return report
 
@@ -174,6 +177,13 @@ def _with_position(report: CompetitionReport, competition: Competition) -> Compe
     if report.source == "twin":
         position = position._replace(normalised_score=None)
     return replace(report, **position._asdict())
+
+
+def _with_badges(report: CompetitionReport, competition: Competition) -> CompetitionReport:
+    if report.score is None:
+        return report
+    badges = badges_of(competition.known_issues, report.test_units, report.medal_holds)
+    return replace(report, badges=badges_to_text(badges))
 
 
 def _require_answers(competition: Competition) -> None:
@@ -223,7 +233,9 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
     unchanged = submission.copy() if interval else None  # a grader may change what it is given
     groups = read_groups(competition) if interval else None
     try:
-        score = competition.grader.score(submission, answers_for_grader(competition))
+        answers = answers_for_grader(competition)
+        test_units = _test_units(competition, answers)
+        score = competition.grader.score(submission, answers)
     except InvalidSubmissionError as error:
         return _invalid(error, sha256)
     except MemoryError:
@@ -236,14 +248,15 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
             raise _unreadable(competition, error) from error
         logger.exception("The grader of %s failed; please report this", competition.id)
         return Verdict(GRADER_ERROR, None, f"{type(error).__name__}: {error}", sha256)
+    del answers  # they are read again to draw rows: not twice in memory
     fault = None if math.isfinite(score) else f"the score is {score}, which is not a finite number"
-    return Verdict(
-        GRADED,
-        score,
-        fault,
-        sha256,
-        _drawn(unchanged, competition, score, groups) if unchanged is not None else None,
-    )
+    drawn = _drawn(unchanged, competition, score, groups) if unchanged is not None else None
+    return Verdict(GRADED, score, fault, sha256, drawn, test_units)
+
+
+def _test_units(competition: Competition, answers: Sized) -> int:
+    """How many groups the test rows form, where the profile groups them, or else how many rows the answers have."""
+    return count_groups(competition) or len(answers)
 
 
 def _drawn(
@@ -323,6 +336,7 @@ def with_verdict(report: CompetitionReport, verdict: Verdict) -> CompetitionRepo
         status=verdict.status,
         reason=verdict.reason,
         submission_sha256=verdict.sha256,
+        test_units=verdict.test_units,
     )
 
 

@@ -23,6 +23,7 @@ from mlebench.kit.checks import (
     split_records,
     words_as_numbers,
 )
+from mlebench.kit.detections import parse_objects
 from mlebench.kit.headers import npy_shape, png_size
 from mlebench.kit.image_catalogues import ImageCatalogue
 from mlebench.kit.outputs import Output, accepts_paths
@@ -62,6 +63,7 @@ __all__ = [
     "one_hot",
     "open_raw",
     "parse_masks",
+    "parse_objects",
     "parse_runs",
     "picture_hash",
     "png_size",

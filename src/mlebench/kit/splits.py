@@ -59,7 +59,7 @@ def split_whole_groups(
     if len(groups) != len(items):
         raise CompetitionError(f"there are {len(items)} items, but {len(groups)} names of groups")
     wanted = _count(test_size, len(items), math.ceil) or 0
-    numbers, names = pd.factorize(np.asarray(groups, dtype=object))
+    numbers, names = pd.factorize(groups if isinstance(groups, np.ndarray) else np.asarray(groups, dtype=object))
     order = np.random.RandomState(seed).permutation(len(names))
     held = np.cumsum(np.bincount(numbers, minlength=len(names))[order])
     chosen = order[: np.searchsorted(held, wanted) + 1]

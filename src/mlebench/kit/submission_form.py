@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
-from mlebench.core.errors import ConfigError, InvalidSubmissionError
+from mlebench.core.errors import InvalidSubmissionError
+from mlebench.core.submission_columns import Kind, SubmissionColumns
 from mlebench.core.suggestions import did_you_mean
 from mlebench.engine.frames import NA_TOKENS, read_frame
 from mlebench.kit.samples import HasSubmissionFacts, public_sample_bytes, sample_stand_in
-
-Kind = Literal["numbers", "integers", "booleans", "text"]
 
 _WHOLE = r"(?:0|-?[1-9][0-9]{0,17})"  # a number that has one spelling and fits 64 bits
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
@@ -64,15 +63,7 @@ class SubmissionForm:
 
     @classmethod
     def of(cls, competition: HasProfile) -> "SubmissionForm":
-        facts = competition.submission
-        id, targets, values = (facts.get(name) for name in ("id", "targets", "values"))
-        kinds: dict[str, Any] = values if isinstance(values, dict) else dict.fromkeys(targets or (), values)
-        if not id or [*kinds] != targets or not {*kinds.values()} <= {*get_args(Kind)}:
-            raise ConfigError(
-                f"{competition.id}: profile {competition.profile} needs `submission: {{id: COLUMN, targets: [COLUMN, "
-                f"...], values: KIND}}`; KIND is one of {', '.join(get_args(Kind))}, or a mapping from column to kind"
-            )
-        return cls(tuple(facts.get("key", [id])), kinds, public_sample_bytes(competition))
+        return cls(*SubmissionColumns.of(competition), public_sample_bytes(competition))
 
     def read(self, source: Any) -> pd.DataFrame:
         """The rows of the sample in its order, with the submission's predictions; raises if anything is wrong."""

@@ -91,7 +91,7 @@ def mean_average_precision_at_iou(truth: Objects, found: Objects, *, images: int
         in_truth, in_found = true_rows[label], found_rows.get(label, {})
         right, scores = [], []
         for image, rows in in_found.items():
-            overlaps = _corner_overlaps(found.boxes[rows], truth.boxes[in_truth.get(image, [])])
+            overlaps = box_iou(found.boxes[rows], truth.boxes[in_truth.get(image, [])])
             right.append(_greedy_matches(overlaps, iou, gt) >= 0)
             scores.append(found.scores[rows])
         hits = int(sum(map(np.sum, right)))
@@ -99,6 +99,27 @@ def mean_average_precision_at_iou(truth: Objects, found: Objects, *, images: int
         empty = images - len(in_truth.keys() | in_found.keys())
         y_true = np.concatenate([*right, np.ones(missed), np.zeros(empty)])
         precisions.append(average_precision(y_true, np.concatenate([*scores, np.zeros(missed + empty)])))
+    return np.float64(np.mean(precisions))
+
+
+def voc_mean_average_precision(truth: Objects, found: Objects, *, iou: float) -> float:
+    """PASCAL VOC 2010's mean average precision, for boxes (left, top, right, bottom); higher is better.
+
+    The surest box comes first. It is right if it overlaps, by more than `iou`, the true box of its image and label that
+    it overlaps most, and no surer box has taken that one. Precision, taken as the best at this recall or a higher one,
+    is integrated over recall. The mean is over all labels, true or found; one that is only found counts as 0.
+    """
+    true_rows, found_rows = _rows_by_label(truth), _rows_by_label(found)
+    nearest, shared = np.full(len(found.labels), -1), np.zeros(len(found.labels))
+    for label, in_found in found_rows.items():
+        for image, rows in in_found.items():
+            if true := true_rows.get(label, {}).get(image):
+                overlaps = box_iou(found.boxes[rows], truth.boxes[true])
+                nearest[rows], shared[rows] = np.array(true)[overlaps.argmax(axis=1)], overlaps.max(axis=1)
+    order, precisions = _surest_first(found), []
+    for label in sorted(true_rows.keys() | found_rows.keys()):
+        rows, truths = order[found.labels[order] == label], sum(map(len, true_rows.get(label, {}).values()))
+        precisions.append(_integrated_precision(nearest[rows], shared[rows] > iou, truths) if truths else 0.0)
     return np.float64(np.mean(precisions))
 
 
@@ -143,6 +164,16 @@ def coco_average_precision(
         rows = rows[hits[rows] | ~outside[rows]]
         curves.append(_precision_at_recalls(hits[rows], sum(map(len, in_truth.values()))))
     return np.column_stack(curves).mean()
+
+
+def box_iou(found: np.ndarray, true: np.ndarray) -> np.ndarray:
+    """Intersection over union (found × true) of boxes (left, top, right, bottom); 0 where the union is not positive."""
+    one, other = found[:, None], true[None]
+    with np.errstate(all="ignore"):  # boxes may hold anything
+        sides = np.minimum(one[..., 2:], other[..., 2:]) - np.maximum(one[..., :2], other[..., :2])
+        shared = np.maximum(sides, 0).prod(axis=2)
+        union = (one[..., 2:] - one[..., :2]).prod(axis=2) + (other[..., 2:] - other[..., :2]).prod(axis=2) - shared
+        return np.where(union > 0, shared / union, 0)
 
 
 def yaw_box_mean_average_precision(truth: Objects, found: Objects, *, ious: Sequence[float] | np.ndarray) -> float:
@@ -288,16 +319,6 @@ def _greedy_matches(
 def _not_below(overlap: float, best: float) -> bool:
     """Compares as COCO does: among equals the last one wins, and so does NaN."""
     return not overlap < best
-
-
-def _corner_overlaps(found: np.ndarray, true: np.ndarray) -> np.ndarray:
-    """Intersection over union (found × true) of boxes (left, top, right, bottom); 0 where the union is not positive."""
-    one, other = found[:, None], true[None]
-    with np.errstate(all="ignore"):  # boxes may hold anything
-        sides = np.minimum(one[..., 2:], other[..., 2:]) - np.maximum(one[..., :2], other[..., :2])
-        shared = np.maximum(sides, 0).prod(axis=2)
-        union = (one[..., 2:] - one[..., :2]).prod(axis=2) + (other[..., 2:] - other[..., :2]).prod(axis=2) - shared
-        return np.where(union > 0, shared / union, 0)
 
 
 def _coco_overlaps(found: np.ndarray, true: np.ndarray, corners_as_sizes: bool) -> np.ndarray:

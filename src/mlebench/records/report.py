@@ -4,6 +4,21 @@ import msgspec
 
 from mlebench.records.base import Integer, Name, Text
 
+BADGES = ("leak", "contamination", "low_power")
+
+
+class Badge(msgspec.Struct, frozen=True, kw_only=True):
+    """A reason to look twice at a medal. It is never a verdict: docs/understanding/profile-v2.md."""
+
+    kind: Text  # one of BADGES
+    issue: Text | None = None  # the id of the competition's known issue; None for `low_power`
+    text: Text
+
+    @property
+    def label(self) -> str:
+        """What is shown beside a medal."""
+        return self.issue or self.kind
+
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """A report in a record or a grading report. None: it does not say.
@@ -54,6 +69,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     medal_holds: float | None = None
     board: Text | None = None
     release: Text | None = None
+    test_units: Integer | None = None
+    badges: Text | None = None
     groups: Text | None = None
     seen: Text | None = None
 

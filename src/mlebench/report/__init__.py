@@ -14,12 +14,13 @@ from mlebench.core.lazy_imports import lazy_imports
 if TYPE_CHECKING:
     from mlebench.report.formats import standings_rows, to_dict, to_markdown
     from mlebench.report.inputs import Inputs
-    from mlebench.report.standings import Standings, make_standings
+    from mlebench.report.standings import Standings, make_standings, recount
 
 __all__ = [
     "Inputs",
     "Standings",
     "make_standings",
+    "recount",
     "standings_rows",
     "to_dict",
     "to_markdown",
@@ -30,6 +31,6 @@ __getattr__, __dir__ = lazy_imports(
     {
         "mlebench.report.inputs": ("Inputs",),
         "mlebench.report.formats": ("standings_rows", "to_dict", "to_markdown"),
-        "mlebench.report.standings": ("Standings", "make_standings"),
+        "mlebench.report.standings": ("Standings", "make_standings", "recount"),
     },
 )

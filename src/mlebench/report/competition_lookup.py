@@ -4,8 +4,9 @@ import math
 from functools import cache
 
 from mlebench.core.errors import PrerequisiteError
+from mlebench.grade.badges import badges_in_text, badges_of
 from mlebench.grade.leaderboard import Leaderboard, normalised
-from mlebench.records.report import Report
+from mlebench.records.report import Badge, Report
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import read_leaderboard
 
@@ -21,6 +22,18 @@ class CompetitionLookup:
     def category(self, id: str) -> str | None:
         competition = self._competition(id)
         return competition.category if competition else None
+
+    def competition_badges(self, id: str) -> tuple[Badge, ...]:
+        """The badges that every score in a competition has."""
+        competition = self._competition(id)
+        return badges_of(competition.known_issues) if competition else ()
+
+    def badges(self, report: Report) -> tuple[Badge, ...]:
+        """The badges of a score; as its report states them if the competition is unknown here."""
+        competition = self._competition(report.competition_id)
+        if competition is None:
+            return badges_in_text(report.badges)
+        return badges_of(competition.known_issues, report.test_units, report.medal_holds)
 
     def percentile(self, report: Report) -> float | None:
         """The share of human teams with a worse score, as the report states it or, if it does not, from its score.

@@ -11,17 +11,23 @@ import msgspec
 
 from mlebench import __version__
 from mlebench.config import RELEASES
+from mlebench.grade.badges import LOW_POWER
 from mlebench.records.conditions import CONDITIONS, Condition, Conditions, alike_text, differing, unlike, unlike_text
 from mlebench.report.finding_counts import FindingCount
 from mlebench.report.intervals import LEVEL, Estimate, MeanDifference
-from mlebench.report.standings import RATES, SCALES, EntryStandings, Scope, Standings
+from mlebench.report.standings import RATES, SCALES, EntryStandings, Recount, Scope, Standings
 from mlebench.report.types import TWIN
 from mlebench.report.usage_totals import TOKENS, UsageTotals
 
 SCHEMA = 1
 COUNTED = ("competitions", "seeds", "seeds_given", "missing")
 LIMITED = ("mean", "sem", "low", "high")
+RECOUNT_COLUMNS = ("medals", "badged", "without")
 FINDING_COLUMNS = ("runs", "of", "not_inspected", "not_enough_evidence", "trust")
+BADGE_NOTE = (
+    "A badge is a reason to look twice at a medal, not a verdict: it may have had help from the known issue that is "
+    "named, or be chance (low_power). docs/understanding/profile-v2.md explains badges, `mlebench show` the issues."
+)
 LIMITS = f"{LEVEL:.0%} interval"
 _COUNTS = ("hours", "gpu_hours", "starts", "rerolls", "unsealed", "infra_errors", "model_unavailable")
 
@@ -38,6 +44,8 @@ def tables(standings: Standings) -> list[TextTable]:
     all_tables = [
         _standings_table(standings),
         _category_table(standings),
+        _badge_table(standings),
+        _left_out_table(standings),
         _found_table(standings),
         *_extra_tables(standings),
     ]
@@ -61,6 +69,9 @@ def notes(standings: Standings) -> list[str]:
         release = RELEASES.get(standings.profile, standings.profile)
         lines.append(f"Figures are for mlebench profile {release}; published figures are for v1.")
     lines += _withheld_note(standings)
+    if any(row.badge_counts for row in standings.entries):
+        lines.append(BADGE_NOTE)
+    lines += _recount_notes(standings)
     lines += _condition_notes(standings)
     lines += [
         f"{row.entry.agent}: {row.entry.origin}; what it does not state is unknown."
@@ -91,6 +102,41 @@ def _withheld_note(standings: Standings) -> Iterator[str]:
         )
 
 
+def _recount_notes(standings: Standings) -> Iterator[str]:
+    """What a recount leaves out, and what it cannot know."""
+    recount = standings.recount
+    if recount is None:
+        return
+    without = title_without(recount)
+    yield (
+        f"{without[:1].upper()}{without[1:]}: {len(recount.left_out)} competitions count for no entry. A seed is "
+        "complete if it has a run of every competition that remains."
+    )
+    if LOW_POWER in recount.without:
+        yield (
+            "low_power depends on results: a competition is left out if a medal in it might have been missed, never "
+            "because a missed one might have been earned, so rates without it tend to be too low."
+        )
+    if recount.unsized:
+        yield (
+            f"No report says how many test units {len(recount.unsized)} of the remaining competitions have: these "
+            "count, whatever their size."
+        )
+    if standings.published:
+        yield "Published entries are totals: nothing can be left out of them."
+
+
+def title_without(recount: Recount) -> str:
+    return f"without {', '.join(recount.without)}"
+
+
+def with_recount(standings: Standings) -> Iterator[tuple[Standings, str]]:
+    """Yield the standings and, if there is one, their recount, each with what it adds to the names of splits."""
+    yield standings, ""
+    if standings.recount:
+        yield standings.recount.standings, f" {title_without(standings.recount)}"
+
+
 def columns(standings: Standings) -> list[Condition]:
     """The conditions in which entries differ, apart from the agents themselves: each has a column."""
     apart = differing(row.entry.conditions for row in standings.entries)
@@ -117,19 +163,46 @@ def _condition_notes(standings: Standings) -> Iterator[str]:
 def _standings_table(standings: Standings) -> TextTable:
     header = ["agent", "split", *_titles(standings), "competitions", "seeds", "missing", "any medal", LIMITS]
     header += ["gold", "silver", "bronze"]
-    header += ["above median", "valid", "submitted", "percentile", "normalised"]
+    header += ["above median", "valid", "submitted", "percentile", "normalised", "badged medals"]
     header += ["hours", "GPU hours", "starts", "re-rolls", "unsealed", "infra errors", "calls", "tokens", "cost, $"]
     rows = [
-        [*_key_cells(standings, row, scope), *_medals(scope), *_means(scope), *_spent(scope)]
-        for row, scope in _scopes(standings, "split", "given")
+        [*_key_cells(counted, row, scope, without), *_medals(scope), *_means(scope), _badged(scope), *_spent(scope)]
+        for counted, without in with_recount(standings)
+        for row, scope in _scopes(counted, "split", "given")
     ]
     return TextTable("Standings", header, rows)
 
 
 def _category_table(standings: Standings) -> TextTable:
     header = ["agent", "category", *_titles(standings), "competitions", "seeds", "missing", "any medal", LIMITS]
-    rows = [[*_key_cells(standings, row, scope), *_medals(scope)] for row, scope in _scopes(standings, "category")]
+    rows = [
+        [*_key_cells(counted, row, scope, without), *_medals(scope)]
+        for counted, without in with_recount(standings)
+        for row, scope in _scopes(counted, "category")
+    ]
     return TextTable("By category", header, rows)
+
+
+def _badge_table(standings: Standings) -> TextTable:
+    header = ["agent", "competition", "badge", "medals"]
+    rows = [
+        [row.entry.agent, count.competition, _with_kind(count.badge, count.kind), f"{count.medals} of {count.of}"]
+        for row in standings.entries
+        for count in row.badge_counts
+    ]
+    return TextTable("Badges", header, rows, keys=3)
+
+
+def _with_kind(label: str, kind: str) -> str:
+    return label if label == kind else f"{label} ({kind})"
+
+
+def _left_out_table(standings: Standings) -> TextTable:
+    left_out = standings.recount.left_out if standings.recount else []
+    rows = [
+        [one.competition, ", ".join(_with_kind(badge.label, badge.kind) for badge in one.badges)] for one in left_out
+    ]
+    return TextTable("Left out", ["left out", "because of"], rows, keys=1)
 
 
 def _found_table(standings: Standings) -> TextTable:
@@ -164,15 +237,19 @@ def _texts(standings: Standings, row: EntryStandings) -> list[str]:
     return [row.entry.conditions.texts[one.name] for one in columns(standings)]
 
 
-def _key_cells(standings: Standings, row: EntryStandings, scope: Scope) -> list[str]:
+def _key_cells(standings: Standings, row: EntryStandings, scope: Scope, without: str) -> list[str]:
     seeds = str(scope.seeds) if scope.seeds == scope.seeds_given else f"{scope.seeds} of {scope.seeds_given}"
-    cells = [row.entry.agent, scope.name, *_texts(standings, row)]
+    cells = [row.entry.agent, f"{scope.name}{without}", *_texts(standings, row)]
     return [*cells, str(scope.competitions), seeds, str(scope.missing)]
 
 
 def _medals(scope: Scope) -> list[str]:
     medals = scope.figures["any_medal"]
     return [_mean(medals), _interval(medals)]
+
+
+def _badged(scope: Scope) -> str:
+    return f"{scope.badged} of {scope.medals}" if scope.medals else "-"
 
 
 def _means(scope: Scope) -> list[str]:
@@ -204,15 +281,18 @@ def _extra_tables(standings: Standings) -> list[TextTable]:
     header = ["agent", "minus", "split", "figure", "competitions", "seeds", "difference", LIMITS, "probability better"]
     unfair = any(one.unlike for one in standings.comparisons)
     compared = [
-        [one.one, one.other, one.scope, figure.replace("_", " "), str(one.competitions)]
+        [one.one, one.other, f"{one.scope}{without}", figure.replace("_", " "), str(one.competitions)]
         + [f"{one.seeds[0]} and {one.seeds[1]}", *_difference(figure, difference)]
         + [unlike_text(one.unlike) or "-"] * unfair
-        for one in standings.comparisons
+        for counted, without in with_recount(standings)
+        for one in counted.comparisons
         for figure, difference in one.differences.items()
     ]
     needs = [
-        [" and ".join(one.agents), one.scope, str(one.competitions), f"{one.difference:g}", _number(one.seeds, 0)]
-        for one in standings.needs
+        [" and ".join(one.agents), f"{one.scope}{without}", str(one.competitions), f"{one.difference:g}"]
+        + [_number(one.seeds, 0)]
+        for counted, without in with_recount(standings)
+        for one in counted.needs
     ]
     theirs = [
         [one.agent, one.models, f"{one.hours:g}", one.date, *_published_medals(one.medals), one.marks or "-"]
@@ -288,6 +368,7 @@ def standings_rows(standings: Standings) -> list[dict[str, Any]]:
         *LIMITED,
         *_flat(UsageTotals()),
         *FINDING_COLUMNS,
+        *RECOUNT_COLUMNS,
     ]
     empty = dict.fromkeys([*head, *_flat_conditions(Conditions(), Conditions())])
     return [empty | row for row in _rows(standings)]
@@ -296,30 +377,40 @@ def standings_rows(standings: Standings) -> list[dict[str, Any]]:
 def _rows(standings: Standings) -> Iterator[dict[str, Any]]:
     whole = {"profile": standings.profile, "data": standings.data, "padded": standings.padded}
     first = standings.entries[0].entry.conditions
-    for row, scope in _scopes(standings, "split", "given", "category"):
-        conditions = _flat_conditions(row.entry.conditions, first)
-        counts = {name: getattr(scope, name) for name in COUNTED} | _flat(scope.spent)
-        for name in SCALES:
-            estimate = asdict(figure) if (figure := scope.figures[name]) else {}
-            limits = {limit: estimate.get(limit) for limit in LIMITED}
-            key = {"agent": row.entry.agent, "kind": scope.kind, "name": scope.name, "figure": name}
-            yield conditions | whole | key | counts | limits
+    yield from _scope_rows(standings, whole)
+    if recount := standings.recount:
+        whole_recount = whole | {"without": ",".join(recount.without)}
+        yield from _scope_rows(recount.standings, whole_recount)
+        for one in recount.left_out:
+            for badge in one.badges:
+                key = {"kind": "left_out", "name": one.competition, "figure": badge.label}
+                yield whole_recount | key
     for row in standings.entries:
         conditions = _flat_conditions(row.entry.conditions, first)
+        for count in row.badge_counts:
+            key = {"agent": row.entry.agent, "kind": "badges", "name": count.competition, "figure": count.badge}
+            yield conditions | whole | key | {"medals": count.of, "badged": count.medals}
         for count in row.finding_counts:
             key = {"agent": row.entry.agent, "kind": "findings", "name": count.tool, "figure": count.finding}
-            yield (
-                conditions
-                | whole
-                | key
-                | {"mean": count.share}
-                | {name: getattr(count, name) for name in FINDING_COLUMNS}
-            )
+            shares = {"mean": count.share} | {name: getattr(count, name) for name in FINDING_COLUMNS}
+            yield conditions | whole | key | shares
     for one in standings.published:
         theirs = {"profile": "v1", "data": "published", "padded": one.padded}
         for split, (mean, sem) in one.medals.items():
             key = {"agent": f"{one.agent} / {one.models}", "kind": "split", "name": split, "figure": RATES[0]}
             yield theirs | key | {"mean": mean, "sem": sem}
+
+
+def _scope_rows(standings: Standings, whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    first = standings.entries[0].entry.conditions
+    for row, scope in _scopes(standings, "split", "given", "category"):
+        conditions = _flat_conditions(row.entry.conditions, first)
+        counts = {name: getattr(scope, name) for name in (*COUNTED, "medals", "badged")} | _flat(scope.spent)
+        for name in SCALES:
+            estimate = asdict(figure) if (figure := scope.figures[name]) else {}
+            limits = {limit: estimate.get(limit) for limit in LIMITED}
+            key = {"agent": row.entry.agent, "kind": scope.kind, "name": scope.name, "figure": name}
+            yield conditions | whole | key | counts | limits
 
 
 def _flat_conditions(conditions: Conditions, first: Conditions) -> dict[str, str]:
@@ -365,6 +456,21 @@ def to_dict(standings: Standings) -> dict[str, Any]:
         "comparisons": [asdict(one) for one in standings.comparisons],
         "seeds_needed": [asdict(one) for one in standings.needs],
         "published": [asdict(one) for one in standings.published],
+        "recount": _recount(standings.recount) if standings.recount else None,
+    }
+
+
+def _recount(recount: Recount) -> dict[str, Any]:
+    standings = recount.standings
+    return {
+        "without": list(recount.without),
+        "left_out": [msgspec.to_builtins(one) for one in recount.left_out],
+        "unsized": recount.unsized,
+        "entries": [
+            {"agent": row.entry.agent, "scopes": [asdict(scope) for scope in row.scopes]} for row in standings.entries
+        ],
+        "comparisons": [asdict(one) for one in standings.comparisons],
+        "seeds_needed": [asdict(one) for one in standings.needs],
     }
 
 
@@ -380,5 +486,6 @@ def _entry(row: EntryStandings) -> dict[str, Any]:
         "inputs": list(entry.inputs),
         "scopes": [asdict(scope) for scope in row.scopes],
         "findings": [asdict(count) | {"share": count.share} for count in row.finding_counts],
+        "badges": [asdict(count) for count in row.badge_counts],
         "runs": [msgspec.to_builtins(outcome) | {"any_medal": outcome.any_medal} for outcome in entry.outcomes],
     }

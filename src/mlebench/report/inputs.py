@@ -409,6 +409,8 @@ def _outcome(reported: ReportedRun, seed: int, lookup: CompetitionLookup) -> Run
         gold=_medal(report, report.gold_medal),
         percentile=lookup.percentile(report),
         normalised=None if reported.source == TWIN else lookup.normalised(report),
+        test_units=report.test_units,
+        badges=lookup.badges(report) if report.score is not None else (),
     )
 
 

@@ -1,7 +1,7 @@
 """Makes standings: figures of every entry for every split and category, and comparisons."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
+from mlebench.grade.badges import LOW_POWER
 from mlebench.records.conditions import unlike, unlike_text
+from mlebench.records.report import BADGES, Badge
 from mlebench.records.run_groups import Group
 from mlebench.registry import Registry
+from mlebench.report.badge_counts import BadgeCount, count_badges
 from mlebench.report.competition_lookup import CompetitionLookup
 from mlebench.report.finding_counts import FindingCount, count_findings
 from mlebench.report.inputs import Inputs, one_kind
 from mlebench.report.intervals import Estimate, MeanDifference, Sample, seeds_needed
 from mlebench.report.published_standings import PublishedEntry, published_entries
-from mlebench.report.types import SPLITS, TWIN, Entry
+from mlebench.report.types import SPLITS, TWIN, Entry, RunOutcome
 from mlebench.report.usage_totals import UsageTotals
 
 RATES = ("any_medal", "gold", "silver", "bronze", "above_median", "valid", "submitted")
@@ -39,6 +42,8 @@ class Scope:
     seeds_given: int
     missing: int  # combinations of competition and seed without a run
     withheld: int  # competitions whose medals are all withheld: they count in no rate of medals
+    medals: int  # in the seeds that count
+    badged: int  # those of them with a badge
     figures: dict[str, Estimate | None]
     spent: UsageTotals
 
@@ -72,6 +77,7 @@ class EntryStandings:
     entry: Entry
     scopes: list[Scope]
     finding_counts: list[FindingCount]  # in the runs of the splits that are shown
+    badge_counts: list[BadgeCount]  # in the same runs
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,15 @@ class StandingsOptions:
     pad: bool = False
     asked: bool = False  # the splits were named: they are shown even if incomplete
     power: float | None = None  # a difference of the medal rate, in percent
+    left_out: frozenset[str] = frozenset()  # competitions that count in no figure
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A competition that a recount leaves out, and why."""
+
+    competition: str
+    badges: tuple[Badge, ...]
 
 
 @dataclass(frozen=True)
@@ -95,6 +110,17 @@ class Standings:
     needs: list[SeedsNeeded]
     published: list[PublishedEntry]
     options: StandingsOptions
+    recount: "Recount | None" = None
+
+
+@dataclass(frozen=True)
+class Recount:
+    """The standings again, without the competitions that have certain badges."""
+
+    without: tuple[str, ...]  # of BADGES
+    left_out: list[LeftOut]
+    unsized: list[str]  # `low_power`: competitions that count, although no report says how many test units they have
+    standings: Standings
 
 
 class OutcomeMatrix:
@@ -126,6 +152,11 @@ class OutcomeMatrix:
         figures = [[getattr(row[number], name, 0.0) for row in self._rows] for number in sorted(columns)]
         return np.clip(np.array(figures, dtype=float), 0, 1)
 
+    @property
+    def medals(self) -> list[RunOutcome]:
+        """The runs that earned one."""
+        return [outcome for row in self._rows for outcome in row if outcome is not None and outcome.any_medal]
+
     def estimate(self, name: str) -> Estimate | None:
         known = self.known(name)
         return Estimate.of(self.values(name, known)).scaled(SCALES[name]) if known else None
@@ -139,12 +170,14 @@ def make_standings(
     power: float | None = None,
     published: bool = False,
     strict: bool = False,
+    without: Collection[str] = (),
 ) -> Standings:
     """Return the standings over run groups, bundles and grading reports, which `mlebench report` shows.
 
     `split` limits them to the competitions of a split, `pad` counts missing runs as failures, and `power` is a
     difference in percentage points for which the seeds needed are computed. `published` adds the published leaderboard,
-    which is of real data and profile v1; `strict` refuses to compare or pool runs under unlike conditions.
+    which is of real data and profile v1; `strict` refuses to compare or pool runs under unlike conditions. With
+    `without`, kinds of badges, `recount` holds the standings again without the competitions that have these.
 
     Raises PrerequisiteError for inputs that cannot be read, hold no runs, or may not be in one table.
     """
@@ -167,7 +200,52 @@ def make_standings(
         asked=split is not None,
         power=power,
     )
-    return compute_standings(entries, options, profile, data, published_entries() if published else ())
+    standings = compute_standings(entries, options, profile, data, published_entries() if published else ())
+    return replace(standings, recount=recount(standings, without)) if without else standings
+
+
+def recount(standings: Standings, without: Collection[str]) -> Recount:
+    """Return the standings again without the competitions that have badges of some kinds, such as `leak`.
+
+    A competition is left out of all entries alike: if this mlebench knows of such an issue in it, or if a score of any
+    entry has such a badge. Splits and comparisons are those of `standings`.
+
+    Raises PrerequisiteError for an unknown kind, or if no competition remains.
+    """
+    if unknown := sorted(set(without) - set(BADGES)):
+        raise PrerequisiteError(f"there are no badges {', '.join(unknown)}; there are {', '.join(BADGES)}")
+    without = tuple(kind for kind in BADGES if kind in without)
+    shown = {
+        id: None for row in standings.entries for id in _shown_competitions(row.entry.competitions, standings.options)
+    }
+    entries = [row.entry for row in standings.entries]
+    lookup = CompetitionLookup(Registry(profile=standings.profile))
+    left_out = []
+    for id in shown:
+        badges = [*lookup.competition_badges(id), *(badge for entry in entries for badge in _badges_in(entry, id))]
+        if why := {badge.label: badge for badge in badges if badge.kind in without}:
+            left_out.append(LeftOut(id, tuple(why.values())))
+    ids = frozenset(one.competition for one in left_out)
+    if not ids < shown.keys():
+        raise PrerequisiteError(f"every competition has a badge of {', '.join(without)}: without them, nothing is left")
+    sized = {outcome.competition for entry in entries for outcome in entry.outcomes if outcome.test_units is not None}
+    return Recount(
+        without=without,
+        left_out=left_out,
+        unsized=[id for id in shown if id not in ids | sized] if LOW_POWER in without else [],
+        standings=compute_standings(
+            entries, replace(standings.options, left_out=ids), standings.profile, standings.data
+        ),
+    )
+
+
+def _badges_in(entry: Entry, competition: str) -> Iterator[Badge]:
+    for outcome in entry.of([competition]):
+        yield from outcome.badges
+
+
+def _shown_competitions(competitions: Sequence[str], options: StandingsOptions) -> list[str]:
+    return list(dict.fromkeys(id for ids in _sets(competitions, options).values() for id in ids))
 
 
 def _collected(inputs: Iterable[Group | Path | str]) -> Inputs:
@@ -205,7 +283,14 @@ def compute_standings(
         data=data,
         padded=options.pad,
         entries=[
-            EntryStandings(entry, _scopes_of(entry, options), _finding_counts(entry, options)) for entry in entries
+            EntryStandings(
+                entry,
+                scopes=_scopes_of(entry, options),
+                finding_counts=count_findings(runs, claimed=entry.bundled),
+                badge_counts=count_badges(runs),
+            )
+            for entry in entries
+            for runs in [entry.of(_shown_competitions(entry.competitions, options))]
         ],
         comparisons=comparisons,
         needs=[need for second in rest or [first] for need in _needs(first, second, options)],
@@ -220,20 +305,16 @@ def _scopes_of(entry: Entry, options: StandingsOptions) -> list[Scope]:
     inside = {id for ids in options.splits.values() for id in ids} if options.asked else None
     by_category: dict[str, list[str]] = {}
     for id in entry.competitions:
-        if inside is None or id in inside:
+        if (inside is None or id in inside) and id not in options.left_out:
             by_category.setdefault(options.categories.get(id) or "unknown", []).append(id)
     return scopes + [_scope("category", name, ids, entry, options) for name, ids in sorted(by_category.items())]
-
-
-def _finding_counts(entry: Entry, options: StandingsOptions) -> list[FindingCount]:
-    shown = {id for ids in _sets(entry.competitions, options).values() for id in ids}
-    return count_findings(entry.of(shown), claimed=entry.bundled)
 
 
 def _sets(competitions: Sequence[str], options: StandingsOptions) -> dict[str, list[str]]:
     """The splits to show for an agent that was run on these competitions, and the competitions themselves.
 
-    A split that was not asked for is shown if the agent was run on all of it, or if missing runs are padded.
+    A split that was not asked for is shown if the agent was run on all of it, or if missing runs are padded. What is
+    left out is taken away after that, so that a recount shows the same splits.
     """
     ran = set(competitions)
     found = {
@@ -243,7 +324,8 @@ def _sets(competitions: Sequence[str], options: StandingsOptions) -> dict[str, l
     }
     if not options.asked and all(set(ids) != ran for ids in found.values()):
         found[GIVEN] = list(competitions)
-    return found
+    counted = {name: [id for id in ids if id not in options.left_out] for name, ids in found.items()}
+    return {name: ids for name, ids in counted.items() if ids or not options.left_out}
 
 
 def _scope(kind: str, name: str, competitions: Sequence[str], entry: Entry, options: StandingsOptions) -> Scope:
@@ -256,6 +338,8 @@ def _scope(kind: str, name: str, competitions: Sequence[str], entry: Entry, opti
         seeds_given=matrix.given,
         missing=matrix.missing,
         withheld=len(set(range(len(competitions))) - matrix.known("any_medal")) if matrix.seeds else 0,
+        medals=len(matrix.medals),
+        badged=sum(bool(outcome.badges) for outcome in matrix.medals),
         figures={figure: matrix.estimate(figure) for figure in SCALES},
         spent=UsageTotals.of(entry.of(competitions)),
     )

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from mlebench.records.conditions import Conditions, EntryLabel
-from mlebench.records.report import Report
+from mlebench.records.report import Badge, Report
 from mlebench.records.snapshots import SnapshotScore
 
 SPLITS = ("low", "medium", "high", "all", "systemcard")
@@ -43,6 +43,8 @@ class RunOutcome:
     is_lower_bound: bool = False  # whether tokens and cost are too low
     findings: dict[str, dict[str, Any]] | None = None  # by tool, a summary of what `mlebench inspect` says
     over_time: list[SnapshotScore] | None = None  # the scores of its snapshots; None: they were not graded
+    test_units: int | None = None  # None: the report does not say
+    badges: tuple[Badge, ...] = ()  # why to look twice at its medal
 
     @property
     def any_medal(self) -> bool | None:

@@ -8,8 +8,13 @@ from typing import Any
 
 import msgspec
 
+from mlebench.config import FIRST_PROFILE
+from mlebench.core.paths import PROFILES
+from mlebench.grade.badges import badges_in_text
+from mlebench.records.report import Badge, Report
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition, Registry
+from mlebench.report.competition_lookup import CompetitionLookup
 from mlebench.report.standings import EntryStandings, Standings
 from mlebench.report.types import TWIN, RunOutcome
 from mlebench.web.views import View
@@ -78,6 +83,7 @@ class Site:
     faults: tuple[str, ...] = ()  # what could not be shown, and why
     intro: str = ""  # what the first page opens with
     _competitions: dict[str, Competition | None] = field(default_factory=dict)
+    _lookups: dict[str, CompetitionLookup] = field(default_factory=dict)
 
     @cached_property
     def section_named(self) -> dict[str, StandingsSection]:
@@ -97,6 +103,17 @@ class Site:
             known = id in set(self.competition_ids)
             self._competitions[id] = self.registry.get_competition(id) if known else None
         return self._competitions[id]
+
+    def badges(self, report: Report) -> tuple[Badge, ...]:
+        """The badges of a report: of its own profile, whatever that of the site's registry is."""
+        profile = report.profile or FIRST_PROFILE
+        return self.lookup(profile).badges(report) if profile in PROFILES else badges_in_text(report.badges)
+
+    def lookup(self, profile: str) -> CompetitionLookup:
+        """What is known about competitions in a profile."""
+        if profile not in self._lookups:
+            self._lookups[profile] = CompetitionLookup(self.registry.with_profile(profile))
+        return self._lookups[profile]
 
     @cached_property
     def folder_of_group(self) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from mlebench.records.report import Badge
 from mlebench.report.types import Entry
 
 
@@ -55,6 +56,7 @@ class RunResult(View):
     percentile: float | None
     normalised: float | None
     hours: float | None
+    badges: list[Badge]  # of its medal
     page: str | None
 
 

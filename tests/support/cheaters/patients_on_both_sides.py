@@ -1,6 +1,7 @@
 """Patients who are on both sides of a split."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,6 +39,18 @@ def melanomas_of_the_same_patient(public: Path) -> pd.DataFrame | None:
     typical = train["target"].tolist()
     shares = [np.mean(targets.get(patient, typical)) for patient in test["patient_id"]]
     return pd.DataFrame({"image_name": test["image_name"], "target": shares})
+
+
+@cheater("S7", "hms-harmful-brain-activity-classification")
+def votes_on_the_same_patient(public: Path) -> pd.DataFrame:
+    """What experts say of a patient's recordings stays the same; of others, they may say what they said of any."""
+    train, test = pd.read_csv(public / "train.csv"), pd.read_csv(public / "test.csv")
+    votes = [name for name in train.columns if name.endswith("_vote")]
+    sums: Any = train.groupby("patient_id")[votes].sum()
+    known = sums.reindex(test["patient_id"]).to_numpy()
+    guesses = train[votes].sample(len(test), replace=True, random_state=0).to_numpy()
+    counts = np.where(np.isnan(known), guesses, known)
+    return test[["eeg_id"]].assign(**dict(zip(votes, (counts / counts.sum(axis=1, keepdims=True)).T, strict=True)))
 
 
 def _ribs(path: Path) -> str:

@@ -4,7 +4,8 @@ import numpy as np
 
 from mlebench.kit.twins import TwinFolder, csv_pieces, pieces_of
 
-# Topics of questions and the phrases for them; later ones are rarer. The last are words for a missing value.
+# Topics of questions, and the phrases that stand for them, with their name; later ones are rarer. The last are words
+# for a missing value.
 TOPICS = {
     "c#": "my C# class",
     "java": "a JVM option",
@@ -72,7 +73,8 @@ def _write(raw: TwinFolder, name: str, columns: tuple[str, ...], count: int, fir
 
 
 def _questions(rng: np.random.RandomState, count: int, first: int) -> dict[str, list]:
-    names, phrases = np.array(list(TOPICS), dtype=object), np.array(list(TOPICS.values()), dtype=object)
+    names = np.array(list(TOPICS), dtype=object)
+    phrases = np.array([f"{phrase} in {name}" for name, phrase in TOPICS.items()], dtype=object)
     share = 1 / (1 + np.arange(len(names)))
     topics = rng.choice(len(names), (count, 5), p=share / share.sum())
     how_many, told = rng.randint(1, 6, count), rng.rand(count, 5) < 0.85
@@ -91,7 +93,7 @@ def _questions(rng: np.random.RandomState, count: int, first: int) -> dict[str, 
         tags.append(" ".join(names[of_row]))
 
     # Some questions were asked before, word for word; a few have a title or a single tag that is read as missing.
-    again = rng.permutation(count)[: count // 20]
+    again = rng.permutation(count)[: count // 3]
     for row, other in zip(again, rng.permutation(count), strict=False):
         titles[row], bodies[row], tags[row] = titles[other], bodies[other], tags[other]
     for row in rng.permutation(count)[: 2 + count // 50]:

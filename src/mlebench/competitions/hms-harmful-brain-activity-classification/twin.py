@@ -13,10 +13,13 @@ SECONDS, SAMPLES_PER_SECOND = 2, 40  # of an EEG; the original has at least 50, 
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: waves are fast in seizures and slow in every other pattern, in EEGs and in spectrograms."""
+    """Signal: waves are fast in seizures and slow in every other pattern, in EEGs and in spectrograms.
+
+    All recordings of a patient are of one kind.
+    """
     rng, count = raw.rng, raw.count(24, least=16)
     spectrogram_ids, patients = rng.permutation(50 * count)[:count] * 1_009 + 353_733, rng.randint(0, count, count)
-    kinds = rng.choice(len(CLASSES), count, p=[0.2, 0.14, 0.16, 0.15, 0.17, 0.18])
+    kinds = rng.choice(len(CLASSES), count, p=[0.2, 0.14, 0.16, 0.15, 0.17, 0.18])[patients]
     for id, kind in zip(spectrogram_ids.tolist(), kinds, strict=True):
         raw.write(f"train_spectrograms/{id}.parquet", _spectrogram(rng, kind))
 

@@ -27,19 +27,28 @@ SPECIES = {
     "CONI": "Common Nighthawk",
 }
 SEGMENT_FEATURES = 6  # 38 in the original
+VISITS = 12  # places and days with recordings; the original has more
 WORDS = 10  # bins of a histogram; 100 in the original
 
 
 def twin(raw: TwinFolder) -> None:
-    """Signal: each species sings at its own pitch, and has its own bin in the histogram of segments."""
+    """Signal: each species sings at its own pitch, and has its own bin in the histogram of segments.
+
+    At a place and on a day, one in four species is there at all.
+    """
     rng, count = raw.rng, raw.count(100, least=60)
-    sings = rng.rand(count, len(SPECIES)) < rng.permutation(np.linspace(0.02, 0.2, len(SPECIES)))
+    places, days = rng.randint(1, 18, VISITS), rng.permutation(np.arange(6, 31))[:VISITS]
+    visit = rng.randint(0, VISITS, count)  # of each recording
+    present = rng.rand(VISITS, len(SPECIES)) < 0.25
+    sings = present[visit] & (rng.rand(count, len(SPECIES)) < rng.permutation(np.linspace(0.08, 0.8, len(SPECIES))))
     sings[::10, 0] = True  # so that there is always one to find
     sings[5::10] = False  # and sometimes none
     folds = rng.permutation(np.arange(count) % 2)
     names = [
         f"PC{place}_200906{day:02}_0{hour}0000_{number:04}"
-        for number, (place, day, hour) in enumerate(rng.randint((1, 6, 5), (18, 31, 9), (count, 3)).tolist())
+        for number, (place, day, hour) in enumerate(
+            np.column_stack([places[visit], days[visit], rng.randint(5, 9, count)]).tolist()
+        )
     ]
     raw.write_zip(
         "mlsp_contest_dataset.zip",

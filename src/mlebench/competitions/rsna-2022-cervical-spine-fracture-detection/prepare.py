@@ -1,4 +1,5 @@
 import random
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,14 +13,33 @@ LABELS = ("patient_overall", "C1", "C2", "C3", "C4", "C5", "C6", "C7")
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     studies, boxes = raw.table("train.csv"), raw.table("train_bounding_boxes.csv")
-    segmented = sorted(file.path.stem for file in raw.files("segmentations/*.nii"))
+    segmented = segmented_studies(raw)
     chosen, with_boxes, with_segments = _choose(studies["StudyInstanceUID"].tolist(), boxes, segmented)
     in_train = is_in(studies["StudyInstanceUID"], chosen)
-    train, test = studies.where(in_train), studies.where(~in_train)
+    prepare_studies(studies.where(in_train), studies.where(~in_train), with_boxes, with_segments, raw, public, private)
+
+
+def segmented_studies(raw: Raw) -> list[str]:
+    """The ids of studies with a segmentation, in order."""
+    return sorted(file.path.stem for file in raw.files("segmentations/*.nii"))
+
+
+def prepare_studies(
+    train: Table,
+    test: Table,
+    with_boxes: Sequence[str],
+    with_segments: Sequence[str],
+    raw: Raw,
+    public: Output,
+    private: Output,
+) -> None:
+    """Write both sides, and of the studies for training the boxes and segmentations that are named."""
     answers = _one_row_a_label(test)
 
     public.write("train.csv", train)
-    public.write("train_bounding_boxes.csv", boxes.where_in("StudyInstanceUID", with_boxes))
+    public.write(
+        "train_bounding_boxes.csv", raw.table("train_bounding_boxes.csv").where_in("StudyInstanceUID", with_boxes)
+    )
     public.write("test.csv", answers.drop("fractured"))
     public.write("sample_submission.csv", answers.select("row_id").assign(fractured=0.5))
     public.place_each((raw.file(f"segmentations/{id}.nii"), f"segmentations/{id}.nii") for id in with_segments)

@@ -4,6 +4,7 @@ from mlebench.kit.twins import TwinFolder, csv_bytes, hex_ids, seven_zip_bytes, 
 
 RATE = 16_000  # samples per second, as in the original
 LENGTH = 400  # samples of a clip; a second's worth in the original
+NOISE_LENGTH = 12 * LENGTH
 NAMES = """bed bird cat dog down eight five four go happy house left marvin nine no off on one right seven sheila six
     stop three tree two up wow yes zero"""
 WORDS = NAMES.split()
@@ -12,9 +13,10 @@ NOISES = ("doing_the_dishes", "dude_miaowing", "exercise_bike", "pink_noise", "r
 
 def twin(raw: TwinFolder) -> None:
     """Signal: every word is a tone with its own pitch, in some noise; background noise has no tone."""
+    raw.set_scaled(16_000, LENGTH)
     speakers = hex_ids(raw.rng, raw.count(60, least=20), digits=8)
-    clips = _spoken(raw.rng, speakers, raw.count(260, least=120))
-    noises = {f"_background_noise_/{name}.wav": _clip(raw.rng, None, 4 * LENGTH) for name in NOISES}
+    clips = _spoken(raw.rng, speakers, raw.count(600, least=120))
+    noises = {f"_background_noise_/{name}.wav": _clip(raw.rng, None, NOISE_LENGTH) for name in NOISES}
     held_out = raw.rng.permutation(sorted(clips))
     testing, validation = held_out[: len(clips) // 10], held_out[len(clips) // 10 : len(clips) // 5]
     members = {

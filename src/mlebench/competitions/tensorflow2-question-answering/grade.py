@@ -9,6 +9,7 @@ from mlebench.kit import InvalidSubmissionError, read_frame, require_columns, re
 from mlebench.metrics import accuracy
 
 Answer = tuple[int, int] | str
+RightAnswers = dict[str, list[Answer]]  # by the ids of a submission
 UNANSWERED: dict[str, Any] = {
     "yes_no_answer": "NONE",
     "long_answer": {"start_token": -1, "end_token": -1},
@@ -17,18 +18,13 @@ UNANSWERED: dict[str, Any] = {
 
 
 def grade(submission: pd.DataFrame, answers: Iterable[dict[str, Any]]) -> float:
-    """Each row becomes a pair: was an answer given, and is it right or, if none was given, is there one?
-
-    The published score is F1 micro-averaged over both classes of these pairs, which is the share of equal ones.
-    """
-    right = _right_answers(answers)
+    """The published score is F1 micro-averaged over both classes of the outcomes, which is the share of equal pairs."""
+    right = right_answers(answers)
     require_columns(submission, ["example_id", "PredictionString"])
     require_rows(submission, len(right))
     ids = _texts(submission, "example_id")
     _check_ids(ids, right)
-    given = [_parse(text) for text in _texts(submission, "PredictionString")]
-    expected = [answer in right[id] if answer else bool(right[id]) for id, answer in zip(ids, given, strict=True)]
-    return np.float64(accuracy(np.array(expected), np.array([bool(answer) for answer in given])))
+    return np.float64(accuracy(*outcomes(ids, _texts(submission, "PredictionString"), right)))
 
 
 def stand_in(public: Path) -> list[dict[str, Any]]:
@@ -38,9 +34,16 @@ def stand_in(public: Path) -> list[dict[str, Any]]:
     return [{"example_id": id, "annotations": [UNANSWERED]} for id in examples]
 
 
-def _right_answers(examples: Iterable[dict[str, Any]]) -> dict[str, list[Answer]]:
+def outcomes(ids: Iterable[str], texts: Iterable[str], right: RightAnswers) -> tuple[np.ndarray, np.ndarray]:
+    """A pair for each row: is its answer right or, if it gives none, is there one? And does it give an answer?"""
+    answers = [_parse(text) for text in texts]
+    expected = [answer in right[id] if answer else bool(right[id]) for id, answer in zip(ids, answers, strict=True)]
+    return np.array(expected), np.array([bool(answer) for answer in answers])
+
+
+def right_answers(examples: Iterable[dict[str, Any]]) -> RightAnswers:
     """For each id of a submission, all right answers; only an example's first annotation counts."""
-    right: dict[str, list[Answer]] = {}
+    right: RightAnswers = {}
     for example in examples:
         annotation = example["annotations"][0]
         long, yes_or_no = annotation["long_answer"], annotation["yes_no_answer"]

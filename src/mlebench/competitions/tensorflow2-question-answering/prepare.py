@@ -10,8 +10,16 @@ SHOWN = ("example_id", "question_text", "document_text", "long_answer_candidates
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
-    records = raw.records("simplified-nq-train.jsonl", chunk_lines=CHUNK)
-    train, test = _split_within_chunks(records)
+    train, test = _split_within_chunks(examples_of(raw))
+    write_parts(train, test, public, private)
+
+
+def examples_of(raw: Raw) -> Table:
+    return raw.records("simplified-nq-train.jsonl", chunk_lines=CHUNK)
+
+
+def write_parts(train: Table, test: Table, public: Output, private: Output) -> Table:
+    """Write both sides, and return the right answers as a submission, two rows for each example."""
     annotations = [only for (only,) in test["annotations"]]
     # Ids are whole numbers, which the pass over the file for the annotations also collected.
     train, test = _with_ids_as_text(train), _with_ids_as_text(test)
@@ -22,6 +30,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     public.write("sample_submission.csv", gold.assign(PredictionString=""))
     private.write_records("test.jsonl", test)
     private.write("gold_submission.csv", gold)
+    return gold
 
 
 def _split_within_chunks(records: Table) -> tuple[Table, Table]:

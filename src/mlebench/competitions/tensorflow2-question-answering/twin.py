@@ -20,6 +20,7 @@ FINDERS = [
 NOTHING = {"start_token": -1, "candidate_index": -1, "end_token": -1}
 HIDDEN = ("annotations", "document_url")
 PARAGRAPHS = 3
+YEARS = 90  # an even number: half of the questions that ask for a yes or no get a yes
 CHUNK = 1000  # lines; the file is split chunk by chunk
 
 
@@ -49,6 +50,10 @@ def _examples(rng: np.random.RandomState, count: int) -> Iterator[list[dict[str,
         ids = rng.randint(-(2**63), 2**63 - 1, some, dtype=np.int64)
         annotation_ids = rng.randint(0, 2**64 - 1, some, dtype=np.uint64)  # half of them exceed 63 bits
         revisions = rng.randint(10**8, 10**9, some)
+        again, asked_before = np.split(rng.permutation(some)[: some // 5 * 2], 2)
+        for of_page in (things, cities, finders, revisions):  # other questions about the same page
+            of_page[again] = of_page[asked_before]
+        revisions[again] += YEARS * rng.randint(0, 2, len(again))  # perhaps about another revision of it
         columns = (things, cities, finders, kinds, answered, ids, annotation_ids, revisions)
         yield [_example(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
 
@@ -63,12 +68,13 @@ def _example(
     annotation_id: int,
     revision: int,
 ) -> dict[str, Any]:
-    document = _Document(f"{THINGS[things[0]].title()} finds of {CITIES[cities[0]]}")
+    year = revision % YEARS + 1900
+    document = _Document(f"{THINGS[things[0]].title()} finds of {CITIES[cities[0]]} in {year}")
     spans = []
     for place in range(PARAGRAPHS):
         city, second = CITIES[cities[place]], CITIES[cities[-1]] if things[place] % 4 == 0 else None
         spans.append(document.paragraph(THINGS[things[place]], city, second, FINDERS[finders[place]]))
-    document.table(CITIES[cities[0]], revision % 90 + 1900)
+    document.table(CITIES[cities[0]], year)
     asked = THINGS[things[answered]]  # past the paragraphs, it is something that no paragraph mentions
     city = CITIES[cities[(answered + revision % 2) % len(cities)]]  # right every other time
     annotation = {

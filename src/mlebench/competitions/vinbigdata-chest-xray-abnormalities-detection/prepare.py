@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import numpy as np
 
 from mlebench.kit import Output, Raw, Table, accepts_paths, is_in, join_text, split_rows, unique
@@ -8,9 +10,14 @@ CORNERS = ("x_min", "y_min", "x_max", "y_max")
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
+    prepare_with(_first_boxes, raw, public, private)
+
+
+def prepare_with(truth_of: Callable[[Table], Table], raw: Raw, public: Output, private: Output) -> None:
+    """Write everything; `truth_of` makes the answers of what radiologists drew in test images."""
     boxes = raw.table("train.csv")
     train, test = split_rows(unique(boxes["image_id"]), test_size=0.1, seed=0)
-    answers = _answers(boxes.where(is_in(boxes["image_id"], test)))
+    answers = truth_of(boxes.where(is_in(boxes["image_id"], test)))
 
     public.write("train.csv", boxes.where(is_in(boxes["image_id"], train)))
     sample = Table.from_columns({"image_id": test})
@@ -21,13 +28,18 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     private.write("gold_submission.csv", _gold(answers))
 
 
-def _answers(boxes: Table) -> Table:
-    """The first box of each image and class, whichever radiologist drew it; without any, a box of one pixel."""
+def _first_boxes(boxes: Table) -> Table:
+    """The first box of each image and class, whichever radiologist drew it."""
     first = boxes.group_first("image_id", "class_id")
-    nothing = first["class_id"] == NO_FINDING
-    corners = {name: np.nan_to_num(first[name], nan=0) for name in CORNERS}
+    return with_boxes_of_nothing(first.select("image_id", "class_id", "class_name", "rad_id", *CORNERS))
+
+
+def with_boxes_of_nothing(boxes: Table) -> Table:
+    """Give images in which nothing was found a box of one pixel."""
+    nothing = boxes["class_id"] == NO_FINDING
+    corners = {name: np.nan_to_num(boxes[name], nan=0) for name in CORNERS}
     corners |= {name: np.where(nothing, 1.0, corners[name]) for name in ("x_max", "y_max")}
-    return first.select("image_id", "class_id", "class_name", "rad_id", *CORNERS).assign(corners)
+    return boxes.assign(corners)
 
 
 def _gold(answers: Table) -> Table:

@@ -98,6 +98,12 @@ class CsvSource:
                 self._values[name] = read_column(self._open_watched, survey, self.sep, name)
         return self._values[name]
 
+    def map_column(self, name: str, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """What a function of arrays makes of a column; of a large file, it gets the values of some rows at a time."""
+        if (survey := self.survey) is None or name in self._values:
+            return function(self.values(name))
+        return read_column(self._open_watched, survey, self.sep, name, function)
+
     def write(self, targets: Sequence[TableOutput], scratch: Path, stage: Stage) -> None:
         """Rows of a large file stream into CSV files as they are read; other tables are written from memory."""
         streamed: list[RowDestination] = []

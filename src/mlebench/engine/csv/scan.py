@@ -218,16 +218,22 @@ def _clean(block: Block, classified: list[CellMasks], seen: list[_ColumnScan]) -
     return np.packbits(clean)
 
 
-def read_column(open_file: Callable[[], BinaryIO], survey: CsvScan, sep: str, name: str) -> np.ndarray:
-    """The values of one column, in another pass."""
+def read_column(
+    open_file: Callable[[], BinaryIO],
+    survey: CsvScan,
+    sep: str,
+    name: str,
+    function: Callable[[np.ndarray], np.ndarray] = lambda column: column,
+) -> np.ndarray:
+    """The values of one column, in another pass, or what a function makes of them, some rows at a time."""
     index = survey.columns.index(name)
 
     def read(block: Block) -> np.ndarray:
         block.repeats = survey.repeats
-        return values(block.cells[index], survey.kinds[index])
+        return function(values(block.cells[index], survey.kinds[index]))
 
     pieces = [piece for _, piece in in_order(blocks(open_file, len(survey.columns), sep), read)]
-    return np.concatenate(pieces) if pieces else np.array([], dtype=object)
+    return np.concatenate(pieces) if pieces else function(np.array([], dtype=object))
 
 
 def read_rows(open_file: Callable[[], BinaryIO], survey: CsvScan, sep: str, name: str, rows: np.ndarray) -> np.ndarray:

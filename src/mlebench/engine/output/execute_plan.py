@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from itertools import islice
+from operator import ne
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeVar
@@ -119,11 +120,21 @@ def _batches(plan: FolderPlan) -> Iterator[list[Placement]]:
         yield batch
 
 
+def _is_hidden(source: str, name: str) -> bool:
+    """Whether the new name hides which raw file it was: more differs than one folder, such as `train`, now `test`."""
+    old, new = source.split("/"), name.split("/")
+    if new[-len(old) :] == old:
+        return False
+    return old[-1] != new[-1] or len(old) != len(new) or sum(map(ne, old, new)) > 1
+
+
 def _place_batch(plan: FolderPlan, stage: Stage, batch: list[Placement]) -> list[int]:
     """Place some files; returns size and time of each that came from a folder. An archive knows its own."""
     linked: list[int] = []
     for name, tree, source in batch:
         path, size = plan.path(name), plan.placed_sizes.of(TreeFile(tree, source))
+        if isinstance(tree, FolderTree) and _is_hidden(source, name):
+            tree = tree.anonymous
         part = stage.part(size, size)
         try:
             tree.extract(source, path, part.advance)

@@ -175,6 +175,7 @@ def _run(site: Site, outcome: RunOutcome) -> RunResult:
         percentile=outcome.percentile,
         normalised=outcome.normalised,
         hours=outcome.hours,
+        badges=list(outcome.badges) if outcome.any_medal else [],
         page=site.run_page(outcome),
     )
 

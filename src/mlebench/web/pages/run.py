@@ -10,10 +10,9 @@ from mlebench.config import FIRST_PROFILE
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.paths import CODE, LOGS, RUN_LOG, RUNNER_LOG, SUBMISSION, RunPaths
 from mlebench.core.untrusted import one_line
-from mlebench.records.report import Report
+from mlebench.records.report import Badge, Report
 from mlebench.records.run_groups import Group, Run, elapsed
 from mlebench.records.timeline import HOST, TimelineEvent, read_timeline, shortened
-from mlebench.report.competition_lookup import CompetitionLookup
 from mlebench.scoring import Thresholds, read_leaderboard
 from mlebench.web import history
 from mlebench.web.draw_run import LINES
@@ -61,6 +60,7 @@ class Glance(View):
     score_high: float | None
     medal_holds: float | None
     known_issues: int | None
+    badges: list[Badge]  # of its medal
 
 
 class CodeView(View):
@@ -225,7 +225,7 @@ def _glance(site: Site, run: Run) -> Glance:
         reason=shown(report.reason),
         suspicious=shown(report.suspicious),
         score=number_of(report.score),
-        percentile=percentile_of(run, CompetitionLookup(site.registry)),
+        percentile=percentile_of(run, site.lookup(site.registry.profile)),
         thresholds=thresholds,
         lower=lower,
         teams=report.teams,
@@ -235,6 +235,7 @@ def _glance(site: Site, run: Run) -> Glance:
         score_high=report.score_high,
         medal_holds=report.medal_holds,
         known_issues=report.known_issues,
+        badges=list(site.badges(report)) if report.medal else [],
     )
 
 

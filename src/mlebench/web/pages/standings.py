@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, fields
+from itertools import groupby
 from typing import Any
 
-from mlebench.report.formats import columns, notes
+from mlebench.records.report import Badge
+from mlebench.report.badge_counts import BadgeCount
+from mlebench.report.formats import columns, notes, with_recount
 from mlebench.report.intervals import LEVEL, Estimate
 from mlebench.report.published_standings import PublishedEntry
 from mlebench.report.standings import EntryStandings, StandingsOptions
@@ -41,6 +44,8 @@ class StandingsRow(View):
     seeds_given: int
     missing: int
     withheld: int
+    medals: int
+    badged: int
     figures: dict[str, Estimate | None]
     spent: UsageTotals
     competition_set: int
@@ -73,6 +78,24 @@ class FindingRow(View):
     not_enough_evidence: int | None
 
 
+class BadgeRow(View):
+    """The badges of an agent's medals in a competition."""
+
+    agent: str
+    competition: str
+    known: bool  # whether the competition has a page
+    medals: int
+    badges: list[BadgeCount]
+
+
+class LeftOutRow(View):
+    """A competition that figures `without` badges leave out."""
+
+    competition: str
+    known: bool
+    badges: list[Badge]
+
+
 class StandingsView(View):
     board: str
     title: str
@@ -87,6 +110,8 @@ class StandingsView(View):
     scopes: list[ScopeName]
     rows: list[StandingsRow]
     entries: list[EntryView]
+    badges: list[BadgeRow]
+    left_out: list[LeftOutRow]
     findings: list[FindingRow]
     published: list[PublishedEntry]
 
@@ -131,6 +156,11 @@ def page(site: Site, path: str, name: str | None = None) -> Page | None:
         scopes=_scope_names(section),
         rows=sorted(_rows(section), key=_best_medals_first),
         entries=[_entry(site, slug, row) for slug, row in section.entries.items()],
+        badges=[badges for row in standings.entries for badges in _badges(site, row)],
+        left_out=[
+            LeftOutRow(one.competition, known=site.competition(one.competition) is not None, badges=list(one.badges))
+            for one in (standings.recount.left_out if standings.recount else ())
+        ],
         findings=[
             FindingRow(agent=row.entry.agent, share=count.share, **asdict(count))
             for row in standings.entries
@@ -161,14 +191,21 @@ ROUTES = ((HOME.replace(".", r"\."), page), (r"standings/([a-z0-9-]+)\.html", pa
 def _scope_names(section: StandingsSection) -> list[ScopeName]:
     """The choices: splits, those that most agents were run on first, then categories."""
     counts: dict[tuple[str, str], int] = {}
-    for row in section.standings.entries:
-        for scope in row.scopes:
-            counts[scope.kind, scope.name] = counts.get((scope.kind, scope.name), 0) + 1
+    for standings, without in with_recount(section.standings):
+        for scope in (scope for row in standings.entries for scope in row.scopes):
+            key = scope.kind, f"{scope.name}{without}"
+            counts[key] = counts.get(key, 0) + 1
     kinds = ("split", "given", "category")
     ordered = sorted(
         counts, key=lambda key: (kinds.index(key[0]), -counts[key], key[1] if key[0] == "category" else "")
     )
     return [ScopeName(kind=kind, name=name, entries=counts[kind, name]) for kind, name in ordered]
+
+
+def _badges(site: Site, row: EntryStandings) -> Iterator[BadgeRow]:
+    for id, badges in groupby(row.badge_counts, key=lambda count: count.competition):
+        counts = list(badges)
+        yield BadgeRow(row.entry.agent, id, site.competition(id) is not None, counts[0].of, counts)
 
 
 def _entry(site: Site, slug: str, row: EntryStandings) -> EntryView:
@@ -199,17 +236,19 @@ def _entry(site: Site, slug: str, row: EntryStandings) -> EntryView:
 def _rows(section: StandingsSection) -> Iterator[StandingsRow]:
     """Rows whose `competition_set` is the same number are about the same competitions, and may be ranked."""
     numbers: dict[frozenset[str], int] = {}
-    for slug, row in section.entries.items():
-        for scope in row.scopes:
-            ids = _competitions(row.entry, scope.kind, scope.name, section.standings.options)
-            figures = {each.name: getattr(scope, each.name) for each in fields(scope)}
-            yield StandingsRow(entry=slug, **figures, competition_set=numbers.setdefault(ids, len(numbers)))
+    for standings, without in with_recount(section.standings):
+        for slug, row in zip(section.entries, standings.entries, strict=True):
+            for scope in row.scopes:
+                ids = _competitions(row.entry, scope.kind, scope.name, standings.options)
+                figures = {each.name: getattr(scope, each.name) for each in fields(scope)}
+                figures["name"] += without
+                yield StandingsRow(entry=slug, **figures, competition_set=numbers.setdefault(ids, len(numbers)))
 
 
 def _competitions(entry: Entry, kind: str, name: str, rules: StandingsOptions) -> frozenset[str]:
     """The competitions that an entry's figures are about."""
     if kind == "split":
-        return frozenset(rules.splits[name])
+        return frozenset(rules.splits[name]) - rules.left_out
     shown = {id for ids in rules.splits.values() for id in ids} if rules.asked else entry.competitions
     in_scope = (id for id in shown if kind != "category" or (rules.categories.get(id) or "unknown") == name)
-    return frozenset(entry.competitions).intersection(in_scope)
+    return frozenset(entry.competitions).intersection(in_scope) - rules.left_out
