@@ -21,4 +21,4 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     y_pred, y_true = align(submission, answers, id="Id", target="Pawpularity", values="numbers")
-    return rmse(y_true, y_pred)
+    return rmse(y_true, y_pred, scaled=True)
