@@ -14,12 +14,10 @@ from support.cheaters import cheater
 
 @cheater("L12", "dogs-vs-cats-redux-kernels-edition")
 def cats_come_first(public: Path) -> pd.DataFrame:
-    """Raw files are sorted by name, so the first half of them shows cats."""
+    """Raw files are sorted by name, which begins with the kind."""
     sample = pd.read_csv(public / "sample_submission.csv")
-    cats, dogs = (len(list(public.glob(f"train/{kind}.*.jpg"))) for kind in ("cat", "dog"))
-    order = np.random.RandomState(0).permutation(cats + dogs + len(sample))[: len(sample)]
-    first_dog = cats / (cats + dogs) * (cats + dogs + len(sample))
-    return sample.assign(label=np.where(order < first_dog, 0, 1))
+    kinds = [path.name.split(".")[0] for path in public.glob("train/*.jpg")]
+    return sample.assign(label=(_class_at_its_position(sample, "label", kinds)["label"] == "dog").astype(int))
 
 
 @cheater("L12", "paddy-disease-classification")
@@ -34,6 +32,13 @@ def species_in_order(public: Path) -> pd.DataFrame:
     """Raw files are sorted by folder, and each species has one."""
     sample = pd.read_csv(public / "sample_submission.csv")
     return _class_at_its_position(sample, "species", [path.parent.name for path in public.glob("train/*/*.png")])
+
+
+@cheater("L12", "tensorflow-speech-recognition-challenge")
+def words_in_order(public: Path) -> pd.DataFrame:
+    """Raw clips are sorted by word."""
+    sample = pd.read_csv(public / "sample_submission.csv")
+    return _class_at_its_position(sample, "label", [path.parent.name for path in public.glob("train/audio/*/*.wav")])
 
 
 def _class_at_its_position(sample: pd.DataFrame, target: str, train: Iterable[str]) -> pd.DataFrame:
