@@ -3,11 +3,18 @@
 python docs/site/corrections.py
 """
 
+import csv
 from pathlib import Path
 
 from mlebench.registry import Competition, Registry
 
 PAGE = Path(__file__).parents[1] / "understanding" / "profile-v2.md"
+CHEATERS = Path(__file__).parents[2] / "tests" / "competitions" / "cheaters.csv"
+CHEATING = """\
+Each row is a program of some twenty lines that uses one fault and nothing else, on the competition's default twin: how
+much of the way from chance (the mean of twenty shuffled gold submissions) to gold it gets. `none` is within a tenth of
+chance or no better than the best of the shuffled ones; `refused` is an invalid submission. `tests/support/cheaters` has
+the programs. On real data a fault may be worth more or less."""
 BEGIN, END = "<!-- begin: made by docs/site/corrections.py -->\n", "<!-- end -->\n"
 
 
@@ -23,6 +30,10 @@ def tables() -> str:
         remaining = {issue.id for issue in after.get_competition(id).known_issues}
         issues = [issue for issue in before.get_competition(id).known_issues if issue.id not in remaining]
         lines += [_row(id, issue.id, issue.kind, issue.text, issue.measured) for issue in issues]
+    lines += ["", "## What cheating is worth", "", CHEATING, ""]
+    lines += ["| competition | fault | under v1 | under v2 |", "|---|---|---|---|"]
+    with CHEATERS.open(newline="") as rows:
+        lines += [_row(row["competition"], row["id"], row["v1"], row["v2"]) for row in csv.DictReader(rows)]
     return "\n".join([*lines, ""])
 
 
