@@ -14,7 +14,12 @@ CHEATING = """\
 Each row is a program of some twenty lines that uses one fault and nothing else, on the competition's default twin: how
 much of the way from chance (the mean of twenty shuffled gold submissions) to gold it gets. `none` is within a tenth of
 chance or no better than the best of the shuffled ones; `refused` is an invalid submission. `tests/support/cheaters` has
-the programs. On real data a fault may be worth more or less."""
+the programs. On real data a fault may be worth more or less.
+
+There is no program where no single submission can show the gain: L9, L10 and G5 take many gradings or knowledge of the
+test rows; what S5 and S22 share tells an agent nothing about a label or a mask on these twins; G13 in
+siim-covid19-detection, imet-2020-fgvc7 and plant-pathology-2021-fgvc8 costs nothing, but gains nothing either. L13 in
+billion-word-imputation has a test of its own."""
 BEGIN, END = "<!-- begin: made by docs/site/corrections.py -->\n", "<!-- end -->\n"
 
 

@@ -2,8 +2,8 @@
 
     python tests/golden/record_cheaters.py
 
-writes tests/competitions/cheaters.csv: for each cheater how much of the way from chance to gold its program is worth, on
-the default twin. `test_cheaters.py` compares.
+writes tests/competitions/cheaters.csv: for each cheater how much of the way from chance to gold it gets on the default
+twin. `test_cheaters.py` compares.
 """
 
 import csv
