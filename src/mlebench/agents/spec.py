@@ -84,11 +84,16 @@ class Agent:
                 raise PrerequisiteError(f"the agent {self.name} needs a secret: set the variable {secret}")
         return {**self.env, **{variable: secrets[secret] for variable, secret in self.secrets.items()}}
 
-    def copy_to(self, agent_dir: Path) -> None:
-        """Copy the folder's files; PrerequisiteError if they are no longer those that were loaded."""
-        copied = copy_files(self.folder, agent_dir, _shared(self.shares, self.folder))
-        if _with_command(copied, self.shell_command) != self.identity:
+    def copy_to(self, agent_dir: Path, *, without_programs: bool = False) -> tuple[str, ...]:
+        """Copy the folder's files; PrerequisiteError if they are no longer those that were loaded.
+
+        Returns the large programs that are empty in the copy, if it is to be without them.
+        """
+        shared = _shared(self.shares, self.folder)
+        copied = copy_files(self.folder, agent_dir, shared, without_programs=without_programs)
+        if _with_command(copied.identity, self.shell_command) != self.identity:
             raise PrerequisiteError(f"{self.folder} has changed since the run was planned")
+        return copied.shareable
 
     def submit(self, competition: Competition, submission: Path) -> None:
         """Let an agent that is `host_only` write its submission."""

@@ -56,7 +56,7 @@ def make_task(
     folders = AgentFolders(sandbox.home(work), sandbox.path_of(data))
     _write_texts(work / "home", group, folders)
     sample = _plain_sample(competition, work / "home", folders)
-    agent.copy_to(work / "home" / "agent")
+    programs = _agent_files(agent, work / "home" / "agent", sandbox)
     venv = venv_of(agent)
     ports = (port,) if port else VALIDATOR_PORTS
     return Task(
@@ -64,7 +64,7 @@ def make_task(
         command=agent.command(f"{folders.home}/agent"),
         work=work,
         limits=limits_of(group),
-        binds=(data, *_shared(group), *_python(venv), *_conda(sandbox, venv)),
+        binds=(data, *programs, *_shared(group), *_python(venv), *_conda(sandbox, venv)),
         env=_environment(group, run, agent, sandbox, folders, venv, ports[0]) | {"SAMPLE_SUBMISSION": sample},
         ports=dict.fromkeys(ports, VALIDATOR),
         network=group.record.network,
@@ -111,6 +111,16 @@ def _require_readable(public: Path) -> None:
 def neutral_id(group: Group, competition: str) -> str:
     """A name for a competition that gives nothing away."""
     return "task-" + hashlib.sha256(f"{group.record.id}/{competition}".encode()).hexdigest()[:8]
+
+
+def _agent_files(agent: Agent, agent_dir: Path, sandbox: Sandbox) -> list[Bind]:
+    """Copy the agent's files, and bind its large programs: a copy of those for each run would take time and disk.
+
+    Only where the agent cannot change what is bound read-only, which others will use.
+    """
+    without_programs = sandbox.is_isolated and not agent.privileged
+    names = agent.copy_to(agent_dir, without_programs=without_programs)
+    return [Bind(agent.folder / name, f"{HOME}/agent/{name}") for name in names]
 
 
 def _write_texts(home: Path, group: Group, folders: AgentFolders) -> None:
