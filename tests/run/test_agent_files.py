@@ -2,63 +2,19 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from support.run_fixtures import Mlebench
 from support.sandboxes import ISOLATING, require, sandbox_params
+from support.traps import AGENT
 
 from mlebench.agents import load_agent
 from mlebench.agents.folders import LARGEST_COPY
 from mlebench.records.run_groups import Group
 from mlebench.registry import Competition
 
-# Tries to change the program for whoever uses it next, in every way that a program has.
-ATTACK = r"""
-import ctypes, json, os
-
-path = os.path.join(os.environ["AGENT_DIR"], "bin/tool")
-away = os.path.join(os.environ["HOME"], "away")
-libc = ctypes.CDLL(None, use_errno=True)
-
-def mount(flags):
-    if libc.mount(b"none", path.encode(), None, flags, None):
-        raise OSError(ctypes.get_errno(), "mount")
-
-def unmount():
-    if libc.umount2(path.encode(), 2):
-        raise OSError(ctypes.get_errno(), "umount")
-
-def reopen():
-    held = os.open(path, os.O_RDONLY)
-    os.open(f"/proc/self/fd/{held}", os.O_WRONLY)
-
-attempts = {
-    "write": lambda: open(path, "r+b"),
-    "append": lambda: open(path, "ab"),
-    "truncate": lambda: os.truncate(path, 0),
-    "chmod": lambda: os.chmod(path, 0o777),
-    "chown": lambda: os.chown(path, os.getuid(), os.getgid()),
-    "times": lambda: os.utime(path, (0, 0)),
-    "attribute": lambda: os.setxattr(path, "user.mark", b"1"),
-    "unlink": lambda: os.unlink(path),
-    "rename": lambda: os.rename(path, away),
-    "replace": lambda: os.replace(__file__, path),
-    "link": lambda: os.link(path, away),
-    "reopen": reopen,
-    "remount": lambda: mount(32 | 4096),
-    "unmount": unmount,
-}
-answers = {}
-for name, attempt in attempts.items():
-    try:
-        attempt()
-        answers[name] = "done"
-    except OSError as error:
-        answers[name] = "refused"
-with open(os.path.join(os.environ["LOGS_DIR"], "attempts.json"), "w") as file:
-    json.dump(answers, file)
-"""
 START = """
 cd "$AGENT_DIR"
 bin/tool
@@ -66,7 +22,7 @@ echo more >> notes.db && tail -n 1 notes.db
 echo state > state.txt && cat state.txt
 [ "$(cat frozen.bin | wc -c)" -gt 1000000 ] && echo frozen
 cp "$SAMPLE_SUBMISSION" "$SUBMISSION_DIR/submission.csv"
-python3 attack.py
+python3 change_file.py "$AGENT_DIR/bin/tool" > "$LOGS_DIR/done.json"
 mv bin elsewhere 2>/dev/null; elsewhere/tool
 true
 """
@@ -78,9 +34,10 @@ def folder(tmp_path: Path) -> Path:
     (folder / "bin").mkdir(parents=True)
     padding = "#" * LARGEST_COPY
     files = {"bin/tool": f"#!/bin/sh\necho tool\nexit\n{padding}", "notes.db": f"{padding}\n", "frozen.bin": padding}
-    files |= {"start.sh": START, "attack.py": ATTACK, "config.yaml": "heavy: {start: heavy/start.sh}\n"}
+    files |= {"start.sh": START, "config.yaml": "heavy: {start: heavy/start.sh}\n"}
     for name, text in files.items():
         (folder / name).write_text(text + "\n")
+    shutil.copy(AGENT / "change_file.py", folder)
     (folder / "bin" / "tool").chmod(0o755)
     (folder / "frozen.bin").chmod(0o444)
     return folder
@@ -108,8 +65,7 @@ def test_an_agent_cannot_change_its_programs_for_the_next_run(
     for ended in Group.read(root).runs():
         # The large program and the large file that nobody may write are there; the rest may be written.
         assert ended.paths.log.read_text().splitlines() == ["tool", "more", "state", "frozen", "tool"]
-        attempts = json.loads((ended.paths.logs / "attempts.json").read_text())
-        assert {name for name, answer in attempts.items() if answer != "refused"} == set()
+        assert json.loads((ended.paths.logs / "done.json").read_text()) == []
         assert ended.record.report is not None
         assert ended.record.report.status == "graded"
 
@@ -130,8 +86,8 @@ def test_only_large_files_that_no_agent_is_meant_to_change_are_shared(tmp_path: 
 def test_a_plain_process_gets_copies(mlebench: Mlebench, titanic: Competition, tmp_path: Path, folder: Path) -> None:
     """It could write to the folder of the agent through a link, by mistake."""
     before = _state(folder)
-    (folder / "attack.py").write_text('open("bin/tool", "a").write("# changed")')
-    before |= {str(folder / "attack.py"): _state(folder)[str(folder / "attack.py")]}
+    (folder / "change_file.py").write_text('open("bin/tool", "a").write("# changed")')
+    before |= {str(folder / "change_file.py"): _state(folder)[str(folder / "change_file.py")]}
     runs = tmp_path / "runs"
     mlebench("run", "--agent", str(folder), "-c", titanic.id, "--sandbox", "process", "--runs-dir", str(runs))
     assert _state(folder) == before
