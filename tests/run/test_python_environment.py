@@ -234,6 +234,7 @@ def _group(venv: Path) -> Path:
     ],
 )
 def test_what_agents_must_not_see_is_refused_by_name(venv: Path, spoil: Callable[[Path], Path], words: str) -> None:
+    (site_packages(venv) / "odd.pth").write_text(f"{'x' * 5000}\n\0\n")
     ENVIRONMENT.refuse(venv, [venv.parent / "data"])
     found = spoil(venv)
     with pytest.raises(PrerequisiteError, match="--environment: ") as refused:
@@ -306,10 +307,14 @@ def test_a_changed_environment_ends_a_group_and_is_mentioned_by_like(
     assert PythonEnvironment.read(moved).sha256 == group.record.environment_sha256
     moved.rename(venv)
     add_package(venv, "more", "0.1")
+    more = PythonEnvironment.read(venv).sha256
+    _editable(venv)  # a copy of mlebench that was not there when the runs were planned
+    assert PythonEnvironment.read(venv).sha256 != more
     said = mlebench("run", "--resume", str(group.paths.root), "--retry", "failed", code=1).stderr
     assert f"--environment: {venv} has changed since these runs were planned" in said
     assert (
-        f"the files in {venv} are not those that the earlier runs were given as --environment" in mlebench(*like).stderr
+        f"the files in {venv} are not those that the earlier runs were given as --environment"
+        in mlebench(*like, code=1).stderr
     )
 
 

@@ -31,7 +31,9 @@ from mlebench.sandbox.session import SupervisorClient
 
 SYSTEM = Path("/usr")  # shown to every run
 OURS = "mlebench"  # the name of our package, and of the reference's
-LINKS = (".pth", ".egg-link")  # files among packages that lead to others
+IMPORTED_FROM = ("site-packages", "dist-packages")
+LINKS = (".pth", ".egg-link")  # files there that lead to other folders; elsewhere, .pth files are models
+LARGEST_LINK = 1 << 20  # bytes
 TRIAL_SECONDS = 60.0
 # Without `site`, which would run what .pth files hold.
 _ASK = """
@@ -185,7 +187,7 @@ def trial_fault(environment: PythonEnvironment, sandbox: Sandbox) -> str | None:
         while (outcome := session.poll()) is None:
             session.heartbeat()
             time.sleep(0.02)
-        printed = (work / "run.log").read_text(encoding="utf-8", errors="replace").strip()
+        printed = (work / paths.RUN_LOG).read_text(encoding="utf-8", errors="replace").strip()
     if outcome.ended != FINISHED:
         return printed.splitlines()[-1] if printed else outcome.detail
     return None if printed == str(environment.prefix) else f"its Python has the prefix {printed}"
@@ -206,10 +208,10 @@ def _shows_system_packages(prefix: Path) -> bool:
 
 
 def _python_packages(site_packages: Iterable[Path]) -> Iterator[str]:
-    """`name==version` of every Python package but ours, of which agents see nothing."""
+    """`name==version` of every Python package but the mlebench that is running, of which agents see nothing."""
     for item in distributions(path=_texts(site_packages)):
         name = item.metadata["Name"]
-        if name and _plain(name) != OURS:
+        if name and not (_plain(name) == OURS and not _has_other_copy(item)):
             yield f"{name}=={item.metadata['Version']}"
 
 
@@ -233,30 +235,46 @@ def _forbidden_below(folder: Path) -> Iterator[tuple[Path, str]]:
     """What an environment has that agents must not see, and what is wrong with each; links are not followed."""
     for parent, names, files in os.walk(folder):
         where = Path(parent)
-        if "group.json" in files and "metadata.json" in files:
+        group = paths.GroupPaths(where)
+        if {group.record.name, group.metadata.name} <= {*files}:
             yield where, "is a run group"
         if where.name == paths.PRIVATE and is_private(where):
             yield where, "is private data of a competition"
         if OURS in names and _is_other_copy(where):
             yield where / OURS, "is another copy of mlebench than the one that is running"
-        for name in files:
-            if name.endswith(LINKS) and any(map(_is_other_copy, _targets(where / name))):
-                yield where / name, "leads to another copy of mlebench than the one that is running"
-        if where.name.startswith(f"{OURS}-") and where.name.endswith(".dist-info"):
-            source = _source(Distribution.at(where))
-            if source and any(map(_is_other_copy, (source, source / "src"))):
-                yield where, "leads to another copy of mlebench than the one that is running"
+        links = [where / name for name in files if where.name in IMPORTED_FROM and name.endswith(LINKS)]
+        leading = [link for link in links if any(map(_is_other_copy, _targets(link)))]
+        is_ours = where.name.startswith(f"{OURS}-") and where.name.endswith(".dist-info")
+        if is_ours and _has_other_copy(Distribution.at(where)):
+            leading.append(where)
+        for path in leading:
+            yield path, "leads to another copy of mlebench than the one that is running"
+
+
+def _has_other_copy(item: Distribution) -> bool:
+    """Whether an installed mlebench is not the one that is running."""
+    source = _source(item)
+    folders = [source, source / "src"] if source else [Path(str(item.locate_file("")))]
+    return any(map(_is_other_copy, folders))
 
 
 def _is_other_copy(folder: Path) -> bool:
     """Whether a package `mlebench` in a folder is not the one that is running."""
     package = folder / OURS
-    return (package / "__init__.py").exists() and paths.resolved(package) != paths.resolved(paths.module_dir())
+    try:
+        is_package = (package / "__init__.py").exists()
+    except OSError:  # a line of text that is no path, say
+        return False
+    return is_package and paths.resolved(package) != paths.resolved(paths.module_dir())
 
 
 def _targets(link: Path) -> Iterator[Path]:
     """The folders that a .pth file or an egg-link names."""
-    for line in link.read_text(encoding="utf-8", errors="replace").splitlines():
+    try:
+        text = link.read_text(encoding="utf-8", errors="replace") if link.stat().st_size <= LARGEST_LINK else ""
+    except OSError:  # agents cannot read it, either
+        return
+    for line in text.splitlines():
         if line.strip() and not line.startswith(("import ", "import\t", "#")):
             yield link.parent / line.strip().replace("\0", "")
 
