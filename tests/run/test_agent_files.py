@@ -3,12 +3,13 @@
 import json
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 from support.run_fixtures import Mlebench
 from support.sandboxes import ISOLATING, require, sandbox_params
-from support.traps import AGENT
+from support.traps import AGENT, run_as
 
 from mlebench.agents import load_agent
 from mlebench.agents.folders import LARGEST_COPY
@@ -68,6 +69,24 @@ def test_an_agent_cannot_change_its_programs_for_the_next_run(
         assert json.loads((ended.paths.logs / "done.json").read_text()) == []
         assert ended.record.report is not None
         assert ended.record.report.status == "graded"
+
+
+@pytest.mark.parametrize("user", [None, 65534] if os.geteuid() == 0 else [None])
+def test_not_even_the_owner_of_a_program_can_change_it_in_a_run(tmp_path: Path, user: int | None) -> None:
+    """Root's sandboxes belong to nobody else; an ordinary user's belong to the user who owns the agent's folder."""
+    require("bubblewrap")
+    with tempfile.TemporaryDirectory(prefix="programs-") as name:
+        tool, attack = Path(name, "tool"), Path(name, "change_file.py")
+        tool.write_text("#!/bin/sh\necho tool\n")
+        tool.chmod(0o755)
+        shutil.copyfile(AGENT / attack.name, attack)
+        for path in (Path(name), tool, attack):
+            os.chown(path, os.geteuid() if user is None else user, -1)
+        shown = {tool: "/home/agent/bin/tool", attack: "/home/attack.py"}
+        program = "/home/agent/bin/tool; python3 /home/attack.py /home/agent/bin/tool"
+        before = _state(Path(name))
+        assert run_as(user, tmp_path, program, shown=shown) == ("finished", "tool\n[]\n")
+        assert _state(Path(name)) == before
 
 
 def test_only_large_files_that_no_agent_is_meant_to_change_are_shared(tmp_path: Path, folder: Path) -> None:
