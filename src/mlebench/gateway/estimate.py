@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlebench.gateway import policy
+from mlebench.gateway.apis import api_of, thinking_budget
 from mlebench.gateway.fields import CONTENT_FIELDS, OPAQUE
 from mlebench.gateway.policy import AcceptedRequest
-from mlebench.gateway.prices import SHORT
-from mlebench.gateway.wire import is_anthropic
 
 # Tokens for a byte of each kind
 _PUNCTUATION = bytes(byte for byte in range(33, 127) if not chr(byte).isalnum())
@@ -66,15 +65,15 @@ class CallEstimate:
 
 
 def estimate_call(path: str, checked: AcceptedRequest) -> CallEstimate:
-    body = checked.body
+    api, body = api_of(path), checked.body
     return CallEstimate(
         checked.model,
         estimated_input(body),
         policy.requested_output(path, body),
-        policy.answers(body),
-        least=LEAST_THINKING + 1 if policy.thinking_budget(body) else CallEstimate.least,
+        api.answers(body),
+        least=LEAST_THINKING + 1 if thinking_budget(body) else CallEstimate.least,
         predicted=estimated_input({"prediction": body["prediction"]}) if body.get("prediction") else 0,
-        cache=checked.cache or (None if is_anthropic(path) else SHORT),  # others cache without being asked
+        cache=checked.cache or api.usual_cache,
     )
 
 

@@ -5,9 +5,10 @@ import time
 from typing import Any
 
 from mlebench.gateway.access import ANTHROPIC, ModelAccess
+from mlebench.gateway.apis import api_of
 from mlebench.gateway.outage import Outage
 from mlebench.gateway.upstream import Exchange, Timeouts, Upstream
-from mlebench.gateway.wire import CHAT, MESSAGES, OUTPUT_LIMITS, RESPONSES
+from mlebench.gateway.wire import CHAT, MESSAGES, RESPONSES
 
 TIMING = Timeouts(connect=10, idle=30, call=30, retries=1)
 OUTPUT = 16  # tokens
@@ -47,7 +48,7 @@ async def _probed(upstream: Upstream, access: ModelAccess, model: str) -> Outage
 
 async def _call(upstream: Upstream, path: str, model: str) -> Exchange:
     exchange = Exchange(path, stream=False, withhold_usage=False, start=_ignore, write=_ignore)
-    body = {"model": model, **BODIES[path], OUTPUT_LIMITS[path][0]: OUTPUT}
+    body = api_of(path).limited({"model": model, **BODIES[path]}, OUTPUT)
     await upstream.call(exchange, body, {"anthropic-version": "2023-06-01"} if path == MESSAGES else {})
     return exchange
 

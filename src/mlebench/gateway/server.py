@@ -14,6 +14,7 @@ from mlebench.core.untrusted import JsonBoundsError
 from mlebench.gateway import policy, wire
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.accounting import COUNTED, CallLedger, FinishedCall, Reservation
+from mlebench.gateway.apis import PATHS, api_at, api_of, language_of
 from mlebench.gateway.capacity import LARGE, CallMemory, MemoryPool, OverloadedError
 from mlebench.gateway.estimate import CallEstimate, estimate_call
 from mlebench.gateway.outage import BUDGET, PATIENCE, TIMEOUT, Outage, Outages
@@ -68,18 +69,19 @@ class Gateway:
             await self._serve(path, _headers(scope), receive, send)
         except RequestRefusedError as error:
             self.ledger.refuse(error.kind)
-            await _respond(send, error.status, wire.error_body(path, error.kind, error.message))
+            await _respond(send, error.status, language_of(path).error_body(error.kind, error.message))
 
     def _answered_here(self, scope: MutableMapping[str, Any]) -> dict[str, Any] | None:
         """The list of models. Only our own paths are answered, whatever the host."""
         path, method = scope["path"], scope["method"]
-        if path not in wire.PATHS and path != wire.MODELS and not path.startswith(wire.MODELS + "/"):
-            known = ", ".join((*wire.PATHS, wire.MODELS))
+        api = api_at(path)
+        if not api and path != wire.MODELS and not path.startswith(wire.MODELS + "/"):
+            known = ", ".join((*PATHS, wire.MODELS))
             raise RequestRefusedError(404, "not_found", f"There is no such path here. There are: {known}.")
         self._require_token(_headers(scope))
-        if method != ("POST" if path in wire.PATHS else "GET"):
+        if method != ("POST" if api else "GET"):
             raise RequestRefusedError(405, "method_not_allowed", f"{method[:20]} is not supported here.")
-        if path in wire.PATHS:
+        if api:
             return None
         models = wire.model_list(self._access.models)
         if path == wire.MODELS:
@@ -166,7 +168,7 @@ class Gateway:
         """The request as it may be passed on, and what it may use if there is a budget."""
         try:
             checked = policy.check(path, body, self._access, headers)
-            is_free = path == wire.COUNT_TOKENS or self._access.budget is None
+            is_free = api_of(path).is_free or self._access.budget is None
             return checked, None if is_free else estimate_call(path, checked)
         except RequestRefusedError:
             raise
@@ -223,7 +225,7 @@ class Gateway:
 
     def _note_outcome(self, exchange: Exchange, seconds: float) -> None:
         """Whether a call shows that the run has a model. Counting tokens shows nothing: it needs no quota."""
-        if exchange.path == wire.COUNT_TOKENS:
+        if exchange.api.is_free:
             return
         if exchange.outage:
             is_own_load = exchange.is_large or self.upstream.turns.is_flooded(time.monotonic() - seconds)
