@@ -59,9 +59,10 @@ def client(tmp_path: Path) -> Callable[..., Client]:
 
 @pytest.mark.parametrize("path", BODIES)
 def test_a_probe_uses_up_no_answer(client: Callable[..., Client], path: str) -> None:
-    endpoint = client("- text: the first")
-    assert "Yes." in endpoint.post(path, json={"model": "m", **BODIES[path]}).text
-    assert "the first" in endpoint.post(path, json={"model": "m", "messages": [USER], "input": "x"}).text
+    endpoint, path, body = client("- text: the first"), path.format(model="m"), BODIES[path]
+    other = {"messages": [USER], "input": "x", "contents": [{"role": "user", "parts": [{"text": "x"}]}]}
+    assert "Yes." in endpoint.post(path, json={"model": "m", **body}).text
+    assert "the first" in endpoint.post(path, json={"model": "m", **other}).text
 
 
 def _chat(client: Client, *messages: Any, **options: Any) -> httpx2.Response:

@@ -6,7 +6,7 @@ from typing import Any
 from mlebench.gateway.wire import MalformedResponseError, StreamEvent, error_in, objects, parsed
 
 MEASURED_EVERY = 512 << 10  # bytes of a stream
-_WHOLE = {"role", "id", "type", "object", "name", "model", "finish_reason", "created", "signature"}
+_WHOLE = {"role", "id", "type", "object", "name", "model", "finish_reason", "created", "signature", "thoughtSignature"}
 _LAST_RESPONSES = {"response.completed", "response.failed", "response.incomplete"}
 
 
@@ -124,6 +124,40 @@ class MessageAssembly(Assembly):
 
     def _with_parts(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
         return self._answer | {"content": [_block(part) for part in parts]}
+
+
+class GeminiAssembly(Assembly):
+    def _take(self, event: dict[str, Any]) -> None:
+        self._take_usage(event.get("usageMetadata"))
+        for name, value in event.items():
+            if name not in ("candidates", "usageMetadata") and value is not None:
+                self._answer.setdefault(name, value)
+        for candidate in objects(event.get("candidates")):
+            self._take_candidate(candidate)
+        feedback = event.get("promptFeedback")
+        is_blocked = isinstance(feedback, dict) and bool(feedback.get("blockReason"))
+        has_ended = bool(self._parts) and all(part.get("finishReason") for part in self._parts.values())
+        self.is_complete |= is_blocked or has_ended
+        self.is_usage_final = self.is_complete  # each event reports what was used so far
+
+    def _take_candidate(self, candidate: dict[str, Any]) -> None:
+        held = self._part_of(candidate)
+        held |= {name: value for name, value in candidate.items() if name not in ("content", "index")}
+        if not isinstance(content := candidate.get("content"), dict):
+            return
+        merged = held.setdefault("content", {"role": content.get("role"), "parts": []})["parts"]
+        for part in objects(content.get("parts")):
+            if not (merged and _continues(merged[-1], part)):
+                merged.append({})
+            _merge(merged[-1], part)
+
+    def _with_parts(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
+        return self._answer | {"candidates": parts}
+
+
+def _continues(held: dict[str, Any], part: dict[str, Any]) -> bool:
+    """Whether a part of Google's content is the next piece of the same text, or of the same thought."""
+    return "text" in held and "text" in part and bool(held.get("thought")) == bool(part.get("thought"))
 
 
 def _block(block: dict[str, Any]) -> dict[str, Any]:

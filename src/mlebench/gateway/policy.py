@@ -13,18 +13,21 @@ from mlebench.gateway import fields
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.apis import Api, Messages, api_of, is_count
 from mlebench.gateway.prices import LONG, SHORT
-from mlebench.gateway.wire import RESPONSES
+from mlebench.gateway.wire import RESPONSES, objects
 
 _EMBEDDED = re.compile(r"data:|[A-Za-z0-9+/=_\s-]*$")  # a file within the request: with its type, or plain base64
 _LEADS_OUT = "it leads out of the sandbox. Use functions of your own, and put all content into the request"
+_STORED = "it stands for something that the provider stores. Put all content into the request"
+_UNKNOWN_TOOL = "this kind of tool is unknown here. Use functions of your own"
 _COSTS_MORE = "its price is not known"
 # Values of known fields that pass; others would cost more than the table of prices says.
 _VALUES: dict[str, set[str]] = {
     "service_tier": {"auto", "default", "flex", "scale", "standard", "standard_only"},
+    "serviceTier": {"unspecified", "standard", "flex"},
     "speed": {"standard"},
 }
 MOST_ANSWERS = 128
-_METADATA = ("metadata", "client_metadata")
+_METADATA = ("metadata", "client_metadata", "labels")
 VERSION, BETA = "anthropic-version", "anthropic-beta"
 
 
@@ -51,12 +54,17 @@ def check(
     path: str, body: dict[str, Any], access: ModelAccess, headers: Mapping[str, str] | None = None
 ) -> AcceptedRequest:
     """The request as it may be passed on; RequestRefusedError if it asks for anything not allowed."""
-    model, named = body.get("model"), body.get("models")  # some endpoints fall back to `models`
-    for name in [model, *(named if isinstance(named, list) else [])]:
+    api = api_of(path)
+    try:
+        body = api.normalized(body)
+    except ValueError as error:
+        raise _malformed(f"The request cannot be read: {error}.") from None
+    model = api.model(body)
+    for name in [model, *api.other_models(body)]:
         if not isinstance(name, str) or name not in access.models:
             _refuse_model(f"{name!r:.100}" if isinstance(name, str) else "no model", access)
-    request_check = _RequestCheck(api_of(path), access)
-    accepted = request_check.accepted_fields(body)
+    request_check = _RequestCheck(api, access)
+    accepted = request_check.accepted_fields(body, api.known)
     sent = request_check.headers(headers or {})
     return AcceptedRequest(str(model), accepted, tuple(request_check.removed), request_check.cache, sent)
 
@@ -78,23 +86,26 @@ class _RequestCheck:
     removed: dict[str, None] = field(default_factory=dict)  # an ordered set
     cache: str | None = None
 
-    def accepted_fields(self, body: dict[str, Any]) -> dict[str, Any]:
+    def accepted_fields(self, body: dict[str, Any], known: frozenset[str], group: str = "") -> dict[str, Any]:
         accepted: dict[str, Any] = {}
         for name, value in body.items():
-            is_known = name in self.api.known
+            is_known = name in known
             if is_known and not _is_odd_metadata(name, value):
                 accepted[name] = self._known(name, value)
             elif name in self.access.fields and not is_known:
                 accepted[name] = value
             elif value is None or value is False or value == []:
                 continue  # it asks for nothing
-            elif fields.leads_out(name) or (name == "prompt" and self.api.path == RESPONSES):
+            elif fields.names_stored(name) or (name == "prompt" and self.api.path == RESPONSES):
+                self._require(name, _STORED)
+                accepted[name] = value
+            elif fields.leads_out(name):
                 if fields.names_model(name) and not self._is_allowed(name):
                     _refuse_model(f"the field {name!r:.100}", self.access)
                 self._require(name, _LEADS_OUT)
                 accepted[name] = value
             else:
-                self.removed[name[:100]] = None
+                self.removed[f"{group}{name}"[:100]] = None
         return accepted
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
@@ -122,6 +133,10 @@ class _RequestCheck:
     def _known(self, name: str, value: Any) -> Any:
         if name == "tools":
             return self._tools(value)
+        if name in fields.GROUPS and value is not None:
+            if not isinstance(value, dict):
+                raise _malformed(f"`{name}` must be an object.")
+            return self.accepted_fields(value, fields.GROUPS[name], f"{name}.")
         if name in fields.CONTENT_FIELDS:
             return self._content(value, name, name)
         self._require_value(name, value)
@@ -136,7 +151,7 @@ class _RequestCheck:
         return value
 
     def _require_value(self, name: str, value: Any) -> None:
-        if name in ("n", "best_of") and not (value is None or is_count(value, MOST_ANSWERS)):
+        if name in ("n", "best_of", "candidateCount") and not (value is None or is_count(value, MOST_ANSWERS)):
             raise _malformed(f"`{name}` must be a number from 1 to {MOST_ANSWERS}.")
         if name == "stream" and not (value is None or isinstance(value, bool)):
             raise _malformed("`stream` must be true or false.")
@@ -156,14 +171,15 @@ class _RequestCheck:
         return value
 
     def _object(self, value: dict[str, Any], top: str) -> dict[str, Any]:
-        if _is_reference(value):
-            self._require("item_reference", _LEADS_OUT)
+        if self._is_reference(value):
+            self._require("item_reference", _STORED)
         accepted: dict[str, Any] = {}
         for key, item in value.items():
             if key in fields.FILES and item:
-                self._require("file_id", _LEADS_OUT)
+                name = fields.FILES[key]
+                self._require(name, _STORED if name == "file_id" else _LEADS_OUT)
                 accepted[key] = item
-            elif key in fields.CONTENT:
+            elif key in self.api.content:
                 if _holds_address(value, key):
                     self._require("url", _LEADS_OUT)
                 accepted[key] = self._part(key, item, top)
@@ -181,8 +197,8 @@ class _RequestCheck:
         if key in fields.SCHEMAS:
             self._require_own_schema(item)
         if key == "tool" and isinstance(item, dict) and "reference" not in (kind := str(item.get("type"))):
-            self._require(kind, _LEADS_OUT)  # one that is defined there
-        return item if key in fields.OPAQUE else self._content(item, key, top)
+            self._require(kind, _reason(kind))  # one that is defined there
+        return item if key in self.api.opaque else self._content(item, key, top)
 
     def _tools(self, tools: Any) -> Any:
         if tools is None:
@@ -190,16 +206,21 @@ class _RequestCheck:
         return [self._tool(tool) for tool in tools] if isinstance(tools, list) else self._tool(tools)
 
     def _tool(self, tool: Any) -> Any:
-        if self.api.runs_at_agent(tool) and isinstance(tool, dict):
-            return self._content(tool, "tool", "tools")
-        kind = tool.get("type") if isinstance(tool, dict) else None
-        self._require(str(kind), _LEADS_OUT)
-        return tool
+        kinds = self.api.foreign_kinds(tool)
+        for kind in kinds:
+            self._require(kind, _reason(kind, *_kinds_inside(tool)))
+        return tool if kinds else self._content(tool, "tool", "tools")
 
     def _note_cache(self, value: Any) -> None:
         if value:
             is_long = self.cache == LONG or (isinstance(value, dict) and value.get("ttl") not in (None, "5m"))
             self.cache = LONG if is_long else SHORT
+
+    def _is_reference(self, item: dict[str, Any]) -> bool:
+        """Whether an item of a conversation only names one that the provider has stored; the type may be left out."""
+        kind = item.get("type")
+        named = {name for name, value in item.items() if value is not None and name in self.api.content} - {"type"}
+        return kind == "item_reference" or (kind is None and named == {"id"})
 
     def _require_own_schema(self, value: Any) -> None:
         if isinstance(value, list):
@@ -236,20 +257,26 @@ def _holds_address(holder: dict[str, Any], key: str) -> bool:
     return is_file and not all(_EMBEDDED.match(text.lstrip()[:200]) for text in texts)
 
 
-def _is_reference(item: dict[str, Any]) -> bool:
-    """Whether an item of a conversation only names one that the provider has stored; the type may be left out."""
-    kind = item.get("type")
-    named = {name for name, value in item.items() if value is not None and name in fields.CONTENT} - {"type"}
-    return kind == "item_reference" or (kind is None and named == {"id"})
+def _reason(*kinds: str) -> str:
+    """Why a tool of these kinds is refused."""
+    return _LEADS_OUT if any(map(fields.tool_leads_out, kinds)) else _UNKNOWN_TOOL
+
+
+def _kinds_inside(tool: Any) -> list[str]:
+    """The kinds of tools in a named group."""
+    members = tool.get("tools") if isinstance(tool, dict) else None
+    return [str(member.get("type")) for member in objects(members)]
 
 
 def _costs_more(api: Api, name: str, value: Any) -> bool:
     """Whether the value of a known field asks for more than the table of prices covers."""
     match name:
-        case "service_tier" | "speed":
+        case "service_tier" | "serviceTier" | "speed":
             return value is not None and not (isinstance(value, str) and value in _VALUES[name])
         case "modalities":
             return value not in (None, ["text"])
+        case "responseModalities":
+            return value not in (None, [], ["TEXT"], ["text"])
         case "reasoning":  # OpenRouter goes to another model, OpenAI thinks several times
             return isinstance(value, dict) and value.get("mode") not in (None, "standard")
         case "context_management":
@@ -284,11 +311,7 @@ def as_sent(path: str, body: dict[str, Any], output: int | None) -> dict[str, An
     """The request as the endpoint gets it: streams report their usage, and answers end where the budget does."""
     api = api_of(path)
     sent = body if output is None else api.limited(body, output)
-    return api.with_usage(sent) if is_stream(body) else sent
-
-
-def is_stream(body: dict[str, Any]) -> bool:
-    return bool(body.get("stream"))
+    return api.with_usage(sent) if api.is_stream(body) else sent
 
 
 def wants_usage(body: dict[str, Any]) -> bool:

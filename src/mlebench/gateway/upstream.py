@@ -16,7 +16,17 @@ from mlebench.gateway.apis import Api, api_of
 from mlebench.gateway.assembly import Assembly
 from mlebench.gateway.capacity import CallMemory, CallQueue, MemoryPool, OverloadedError
 from mlebench.gateway.client import Client, EndpointResponse, IdleTimeoutError
-from mlebench.gateway.outage import BAD_ANSWER, CONNECTION, PATIENCE, TIMEOUT, Outage, outage_of, quoted, status_of
+from mlebench.gateway.outage import (
+    BAD_ANSWER,
+    CONNECTION,
+    PATIENCE,
+    TIMEOUT,
+    Outage,
+    asked_pause,
+    outage_of,
+    quoted,
+    status_of,
+)
 from mlebench.gateway.prices import TokenUsage
 from mlebench.gateway.wire import (
     MalformedResponseError,
@@ -158,9 +168,9 @@ class Upstream:
         if error.status >= 500 and had_time and not exchange.outage:
             exchange.outage = Outage(CAUSES[error.kind], quoted(str(error)))
         if exchange.has_started:
-            await exchange.send(exchange.api.error_event(error.kind, message))
+            await exchange.send(exchange.api.error_event(error.status, error.kind, message))
         else:
-            body = json.dumps(exchange.api.error_body(error.kind, message)).encode()
+            body = json.dumps(exchange.api.error_body(error.status, error.kind, message)).encode()
             await exchange.pass_on(error.status, body, **NO_RETRY)
 
     def _headers(self, api: Api, headers: Mapping[str, str]) -> dict[str, str]:
@@ -183,6 +193,7 @@ class Upstream:
                         return
                     if error.status == 429:
                         self.turns.refused()
+                    wanted = wanted or asked_pause(error.data)
                     exchange.outage = error.outage
                     if last or not _may_be_retried(error) or (wanted or 0) > self._timing.longest_pause:
                         await self._pass_error(exchange, error, wanted)
@@ -203,6 +214,8 @@ class Upstream:
             data = parsed(body)
         except ValueError:
             data = None
+        if isinstance(data, list) and len(data) == 1:  # Google wraps errors of streams
+            data = data[0]
         return _EndpointError(answer.status, body, data)
 
     async def _pass_error(self, exchange: Exchange, error: "_EndpointError", wanted: float | None) -> None:
@@ -233,7 +246,7 @@ class Upstream:
         if failure := error_in(data):
             exchange.is_answered = False
             return _EndpointError(status_of(failure), body, data, is_disguised=True)
-        exchange.answer, exchange.usage = data, data.get("usage")
+        exchange.answer, exchange.usage = data, exchange.api.usage(data)
         await exchange.pass_on(200, body)
         return None
 
@@ -295,9 +308,9 @@ class _EndpointError:
 
 
 def _may_be_retried(error: _EndpointError) -> bool:
-    """True for too many calls and for faults of the endpoint. `insufficient_quota` is not retryable."""
+    """True for too many calls and for faults of the endpoint. A quota that is used up is not retryable."""
     if error.status == 429:
-        return b"insufficient_quota" not in error.body
+        return not any(word in error.body for word in (b"insufficient_quota", b"PerDay"))
     return error.status == 408 or error.status >= 500
 
 

@@ -12,7 +12,11 @@ from mlebench.gateway.prices import TokenUsage
 
 CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
 MESSAGES, COUNT_TOKENS = "/v1/messages", "/v1/messages/count_tokens"
-MODELS = "/v1/models"
+# Google's paths name the model.
+GENERATE, STREAM_GENERATE, COUNT_CONTENT = (
+    f"/v1beta/models/{{model}}:{method}" for method in ("generateContent", "streamGenerateContent", "countTokens")
+)
+MODELS, GOOGLE_MODELS = "/v1/models", "/v1beta/models"
 LONGEST_EVENT = 8 << 20
 DEEPEST = 200  # levels of nested lists and objects
 _END_OF_EVENT = re.compile(rb"\r?\n\r?\n")
@@ -78,7 +82,7 @@ def error_in(data: dict[str, Any]) -> Any:
 
 
 def model_list(models: tuple[str, ...]) -> dict[str, Any]:
-    """For the clients of both providers."""
+    """For the clients of all providers."""
     entries = [
         {
             "id": model,
@@ -88,16 +92,22 @@ def model_list(models: tuple[str, ...]) -> dict[str, Any]:
             "created_at": "1970-01-01T00:00:00Z",
             "owned_by": "endpoint",
             "display_name": model,
+            "name": f"models/{model}",
+            "displayName": model,
+            "supportedGenerationMethods": ["generateContent", "countTokens"],
         }
         for model in models
     ]
-    return {"object": "list", "data": entries, "has_more": False, "first_id": models[0], "last_id": models[-1]}
+    ends = {"has_more": False, "first_id": models[0], "last_id": models[-1]}
+    return {"object": "list", "data": entries, "models": entries, **ends}
 
 
 def tokens_of(usage: Any) -> TokenUsage:
-    """What a usage object says, in either provider's words."""
+    """What a usage object says, in any provider's words."""
     if not isinstance(usage, dict):
         return TokenUsage()
+    if "promptTokenCount" in usage:
+        return _google_tokens(usage)
     if "prompt_tokens" in usage:
         names = ("prompt_tokens", "completion_tokens", "prompt_tokens_details", "completion_tokens_details")
     else:
@@ -114,6 +124,17 @@ def tokens_of(usage: Any) -> TokenUsage:
         )
     written = _count(into_details, "cache_write_tokens") or 0
     return TokenUsage(_number(into), cached, _number(out), _count(out_details, "reasoning_tokens"), written)
+
+
+def _google_tokens(usage: dict[str, Any]) -> TokenUsage:
+    """Thoughts are counted beside the answer, and counts of zero are left out."""
+    names = ("promptTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount", "thoughtsTokenCount")
+    prompt, tools, answer, thoughts = (_count(usage, name) for name in names)
+    into = None if prompt is None else prompt + (tools or 0)
+    out = None if answer is thoughts is None else (answer or 0) + (thoughts or 0)
+    if out is None and into is not None and (total := _count(usage, "totalTokenCount")) is not None:
+        out = max(0, total - into)
+    return TokenUsage(into, _count(usage, "cachedContentTokenCount"), out, thoughts)
 
 
 def _count(holder: Any, name: str) -> int | None:
