@@ -14,7 +14,6 @@ from mlebench.gateway.wire import (
     COUNT_CONTENT,
     COUNT_TOKENS,
     GENERATE,
-    GOOGLE_MODELS,
     MESSAGES,
     RESPONSES,
     STREAM_GENERATE,
@@ -270,7 +269,7 @@ def api_of(path: str) -> Api:
 
 def language_of(path: str) -> Api:
     """The API whose errors a client understands that sends requests to this path, known or not."""
-    if path.startswith(GOOGLE_MODELS):
+    if path.startswith("/v1beta/"):
         return Gemini(path, "", "")
     return api_at(path) or _BY_PATH[MESSAGES if path.startswith(MESSAGES) else CHAT]
 

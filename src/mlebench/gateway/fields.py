@@ -70,7 +70,7 @@ KNOWN = {
     MESSAGES: _ANTHROPIC,
     COUNT_TOKENS: _ANTHROPIC,
     GENERATE: _GOOGLE,
-    COUNT_CONTENT: _names("contents systemInstruction tools generationConfig generateContentRequest"),
+    COUNT_CONTENT: _names("model contents systemInstruction tools generationConfig generateContentRequest"),
 }
 # Google's fields that have fields of their own, each with one of the three fates
 GROUPS = {

@@ -73,8 +73,12 @@ async def _answered_as_google(script: Script, log: TextIO | None, request: Reque
         return await _answered(GEMINI, script, log, request)
     if request.path_params["method"] != "countTokens":
         return _google_fault(404, "There is no such method.", {})
-    body = await request.json()
-    return JSONResponse({"totalTokens": counted(GEMINI.request(body.get("generateContentRequest") or body))})
+    try:
+        body = await request.json()
+        tokens = counted(GEMINI.request(body.get("generateContentRequest") or body))
+    except (ValueError, AttributeError, TypeError) as error:
+        return _google_fault(400, f"This request cannot be read: {error}", {})
+    return JSONResponse({"totalTokens": tokens})
 
 
 async def _answered(api: Api, script: Script, log: TextIO | None, request: Request) -> Response:
