@@ -21,7 +21,7 @@ FLOORS = (
     ["records", "metrics", "engine"],
     ["kit"],
     ["registry"],
-    ["data", "validate", "sandbox", "gateway"],
+    ["data", "validate", "sandbox", "gateway", "packages"],
     ["grade", "agents"],
     ["run", "bundles", "contract"],
     ["report"],

@@ -7,10 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
+from support.wheels import make_wheel
 
 from mlebench.agents import base_python, built_in, load_agent, venv_fault, venv_of, venvs
 from mlebench.agents.interpreters import interpreter_for
@@ -23,25 +23,8 @@ from mlebench.core.errors import PrerequisiteError
 def wheels(tmp_path: Path) -> Path:
     """A folder with one wheel: `tinytool` 1.0, which wants `absent`."""
     folder = tmp_path / "wheels"
-    folder.mkdir()
-    add_wheel(folder, "tinytool", "1.0", "ANSWER = 42\ndef main():\n    print(ANSWER)\n", needs="absent")
+    make_wheel(folder, "tinytool", "1.0", "ANSWER = 42\ndef main():\n    print(ANSWER)\n", needs=["absent"])
     return folder
-
-
-def add_wheel(folder: Path, name: str, version: str, code: str, needs: str = "") -> None:
-    """A package of one module, with a program of its name."""
-    whole = f"{name}-{version}"
-    needed = f"Requires-Dist: {needs}\n" if needs else ""
-    files = {
-        f"{name}.py": code,
-        f"{whole}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}",
-        f"{whole}.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{whole}.dist-info/entry_points.txt": f"[console_scripts]\n{name} = {name}:main\n",
-    }
-    files[f"{whole}.dist-info/RECORD"] = "".join(f"{file},,\n" for file in [*files, f"{whole}.dist-info/RECORD"])
-    with zipfile.ZipFile(folder / f"{whole}-py3-none-any.whl", "w") as wheel:
-        for file, text in files.items():
-            wheel.writestr(file, text)
 
 
 def agent_folder(tmp_path: Path, requirements: str, entry: str = "") -> Path:
@@ -189,7 +172,7 @@ def test_a_broken_shim_is_passed_over(tmp_path: Path, wheels: Path, monkeypatch:
 
 
 def test_a_lock_has_all_that_is_needed_and_only_that_is_installed(tmp_path: Path, wheels: Path) -> None:
-    add_wheel(wheels, "absent", "0.9", "")
+    make_wheel(wheels, "absent", "0.9", "")
     folder = agent_folder(tmp_path, "tinytool>=0.5\n")
     done = mlebench("install", folder, "--wheels", wheels)
     assert done.returncode == 1
@@ -211,11 +194,11 @@ def test_a_lock_has_all_that_is_needed_and_only_that_is_installed(tmp_path: Path
     assert first is not None
     assert {"absent==0.9", "tinytool==1.0"} <= {*venvs.record_of(first).packages}
 
-    add_wheel(wheels, "tinytool", "1.1", "")
+    make_wheel(wheels, "tinytool", "1.1", "")
     assert venvs.install(agent, wheels) == (first, False), "newer versions do not matter"
     shutil.rmtree(first)
     (wheels / "tinytool-1.0-py3-none-any.whl").unlink()
-    add_wheel(wheels, "tinytool", "1.0", "# something else")
+    make_wheel(wheels, "tinytool", "1.0", "# something else")
     with pytest.raises(PrerequisiteError, match=r"cannot install .*requirements\.lock"):
         venvs.install(agent, wheels)
 
@@ -241,8 +224,8 @@ def test_the_lists_of_built_in_agents_stay_as_they_are() -> None:
 
 
 def test_an_agent_is_ready_only_if_what_it_requires_can_be_imported(tmp_path: Path, wheels: Path) -> None:
-    add_wheel(wheels, "broken", "1.0", "print('hello')\nimport absent_module\n")
-    add_wheel(wheels, "leaving", "1.0", "raise SystemExit(0)\n")
+    make_wheel(wheels, "broken", "1.0", "print('hello')\nimport absent_module\n")
+    make_wheel(wheels, "leaving", "1.0", "raise SystemExit(0)\n")
     folder = agent_folder(tmp_path, "tinytool==1.0\nbroken==1.0\nleaving==1.0\n")
     done = mlebench("install", folder, "--wheels", wheels)
     assert done.returncode == 1
@@ -256,7 +239,7 @@ def test_an_agent_is_ready_only_if_what_it_requires_can_be_imported(tmp_path: Pa
     (record,) = [record for _, record in venvs.installed()]
     assert len(record.unimportable) == 2
 
-    add_wheel(wheels, "broken", "1.1", "")
+    make_wheel(wheels, "broken", "1.1", "")
     (folder / "requirements.txt").write_text("tinytool==1.0\nbroken==1.1\n")
     venv, _ = venvs.install(load_agent(str(folder)), wheels)
     assert venv_fault(load_agent(str(folder))) is None

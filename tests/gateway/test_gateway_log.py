@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.endpoints import Endpoint, access_to
 
-from mlebench.gateway.process import MESSAGES, BoundedStream
+from mlebench.core.service_process import MESSAGES, BoundedStream
 from mlebench.gateway.proxy import GatewayProxy
 from mlebench.gateway.trace import Trace
 
@@ -30,7 +30,7 @@ def test_an_agent_cannot_fill_the_log(server: Endpoint, tmp_path: Path, capfd: p
 
 def test_a_bounded_stream_says_once_that_it_is_full() -> None:
     stream = io.StringIO()
-    bounded = BoundedStream(stream, 10)
+    bounded = BoundedStream(stream, 10, "gateway")
     for text in ("12345", "1234567", "more", "more"):
         assert bounded.write(text) == len(text)
     assert stream.getvalue() == "1234512345\ngateway: further messages are left out\n"

@@ -39,6 +39,8 @@ def repeatable_record(bundle: Bundle, *, has_agent: bool, folders: Collection[st
             raise PrerequisiteError(
                 f"the agent of {bundle.path} was given a folder of its machine: name yours with --{name}"
             )
+    if record.packages and "packages" not in folders:
+        raise PrerequisiteError(f"the agent of {bundle.path} could install packages: name yours with --packages")
     return record.changed(
         id=f"{record.id} (bundle {bundle.sha256})",
         agent_source="" if has_agent else _agent_here(bundle),
@@ -50,6 +52,8 @@ def repeatable_record(bundle: Bundle, *, has_agent: bool, folders: Collection[st
         retain=False,
         runs_per_gpu=1,
         **dict.fromkeys(FOLDERS),
+        packages=None,
+        packages_sha256=None,
         model=_model_of(bundle),
     )
 

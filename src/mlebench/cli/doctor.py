@@ -14,6 +14,7 @@ from mlebench.cli.console import print_table
 from mlebench.cli.executor_options import executor_options
 from mlebench.cli.options import data_dir_option, registry_at, runs_dir_at, runs_dir_option
 from mlebench.cli.prepare_check import show_checks
+from mlebench.cli.quantities import size_text
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.os_errors import explanation
@@ -76,6 +77,7 @@ def command(
         *_found("prepared", lambda: _prepared(registry_at(data_dir))),
         *_found("kaggle login", _kaggle),
         *_found("sandboxes", _sandboxes),
+        *_found("packages", _packages),
         *_found("GPUs", _gpus),
     ]
     if environment:
@@ -244,6 +246,19 @@ def _environment(folder: Path, hidden: Iterable[Path]) -> Iterator[Diagnosis]:
     if unseen := environment.unseen():
         advice = "install them without `--editable`, if agents need them"
         yield Diagnosis("note", "environment", f"agents cannot see {', '.join(unseen)}", advice)
+
+
+def _packages() -> Iterator[Diagnosis]:
+    from mlebench.packages.cache import FileCache
+    from mlebench.packages.proxy import pip_here
+
+    pip, cache = pip_here(), paths.packages_dir()
+    size = f"{cache}: {size_text(FileCache(cache).size())}"
+    if pip is None:
+        advice = "with --packages, an agent whose Python has no pip needs uv: install pip beside mlebench to lend it"
+        yield Diagnosis("note", "packages", f"no pip to lend; {size}", advice)
+    else:
+        yield Diagnosis("ok", "packages", f"a pip to lend; {size}")
 
 
 def _gpus() -> Iterator[Diagnosis]:

@@ -25,6 +25,7 @@ from mlebench.cli.options import (
     runs_dirs_at,
     splits_option,
 )
+from mlebench.cli.package_options import package_options
 from mlebench.cli.quantities import Duration, PositiveNumber, Size
 from mlebench.core.errors import StorageError
 from mlebench.core.outcomes import NOT_THE_AGENTS_FAULT, RETRIES, UNGRADED_STATUSES
@@ -121,6 +122,7 @@ CHANGEABLE = {"resume_group", "retries", "runs_dir", "data_dir", *PLACEMENT}
     type=click.Path(file_okay=False, path_type=Path),
     help="A conda environment or a venv of this machine that agents use, read-only; not for containers.",
 )
+@package_options
 @click.option("--retain", is_flag=True, help="Keep the sandbox's folders, and its container, after the run.")
 @click.option("--image", metavar="IMAGE", help="For docker and podman. Default: the agent's, or mlebench-env.")
 @click.option("--twin", is_flag=True, help="Run on twins; those that are missing are made.")
@@ -266,7 +268,9 @@ def _earlier(options: dict[str, Any], bundle: "Bundle | None") -> GroupRecord:
         from mlebench.bundles.repeat import repeatable_record
 
         has_agent = bool(options["agent"] or options["agent_command"])
-        return repeatable_record(bundle, has_agent=has_agent, folders=[name for name in FOLDERS if options[name]])
+        return repeatable_record(
+            bundle, has_agent=has_agent, folders=[name for name in (*FOLDERS, "packages") if options[name]]
+        )
     path = Path(options["like"])
     if not path.is_dir():
         path = find_group(options["like"], *runs_dirs_at(options["runs_dir"], options["data_dir"])).paths.root
@@ -278,12 +282,15 @@ def _earlier(options: dict[str, Any], bundle: "Bundle | None") -> GroupRecord:
 
 
 def _warn_of_other_files(options: dict[str, Any], earlier: GroupRecord) -> None:
+    from mlebench.run.packages import changed_packages
     from mlebench.run.python_environment import HOST_FOLDERS
 
     for host in HOST_FOLDERS:
         folder, sha256 = options[host.name] or host.path(earlier), host.sha256(earlier)
         if folder and sha256 and folder.is_dir() and host.identity(folder) != sha256:
             log_line(f"Warning: the files in {folder} are not those that the earlier runs were given as --{host.name}.")
+    if warning := changed_packages(options["packages"], earlier):
+        log_line(f"Warning: {warning}")
 
 
 class _RunProgress(Progress):
@@ -345,6 +352,14 @@ def _say_sandbox(record: GroupRecord) -> None:
         log_line(
             "Warning: the network is open. The agent can reach the competition's solutions; these runs are unsealed."
         )
+    if record.packages and reasons:
+        from mlebench.run.packages import is_open
+
+        if is_open(record):
+            log_line(
+                "Warning: agents can install anything that the index has, which may hold a competition's data, and the "
+                "names they ask for go out; these runs are unsealed. --packages-allow names what they may install."
+            )
     if record.runs_per_gpu > 1:
         log_line(f"Up to {record.runs_per_gpu} runs share a GPU, and each of them can take all of its memory.")
     if record.agent.dockerfile and sandbox and not sandbox.runs_images:

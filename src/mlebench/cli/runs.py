@@ -249,6 +249,7 @@ def _tell(group: "Group", run: "Run") -> None:
         _line("limits", _limits_text(conditions))
     _line("time", _times(run))
     _tell_model(group, run)
+    _tell_packages(group, run)
     for attempt in record.attempts:
         ended = attempt.ended or "in progress"
         _line(f"attempt {attempt.number}", f"{attempt.started_at} on {attempt.host}: {ended}")
@@ -301,6 +302,18 @@ def _tell_model(group: "Group", run: "Run") -> None:
         _line("calls", _calls_text(usage))
         _line("tokens", _tokens_text(usage))
         _line("cost", _cost_text(usage))
+
+
+def _tell_packages(group: "Group", run: "Run") -> None:
+    from mlebench.records.conditions import packages_text
+
+    if (text := packages_text(group.record)) is None:
+        return
+    _line("packages", one_line(text))
+    if usage := run.record.packages:
+        names = ", ".join(f"{file.name} {file.version}" for file in usage.files) or "none"
+        refused = f"; {usage.refused} of {usage.requests} requests refused" if usage.refused else ""
+        _line("installed", one_line(f"{names}{refused}", 2000))
 
 
 def _calls_text(usage: "ModelUsage") -> str:

@@ -8,15 +8,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
-from mlebench.core.errors import PrerequisiteError
+from mlebench.core.outbound import cause_of, proxy_for
 from mlebench.gateway.wire import MalformedResponseError
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=60)
 # A broken connection and bytes that are not HTTP raise the same error; only the first is worth another try.
 _BROKEN_OFF = ("Server disconnected", "peer closed", "peer unexpectedly closed")
@@ -39,7 +36,7 @@ class Client:
     def __init__(self, endpoint: str, connect: float, idle: float):
         self._connect, self._idle = connect, idle
         certificates = ssl.create_default_context()  # the system's, or those that SSL_CERT_FILE and SSL_CERT_DIR name
-        self._transport = httpx2.AsyncHTTPTransport(certificates, proxy=_proxy_for(endpoint), limits=LIMITS)
+        self._transport = httpx2.AsyncHTTPTransport(certificates, proxy=proxy_for(endpoint), limits=LIMITS)
 
     async def close(self) -> None:
         await self._transport.aclose()
@@ -88,25 +85,4 @@ class Client:
         except httpx2.ProxyError as error:
             raise ConnectionError(f"the proxy answers {error}") from None
         except httpx2.TransportError as error:
-            raise ConnectionError(_root_of(error)) from None
-
-
-def _root_of(error: BaseException) -> str:
-    """What the system said: above it, a refused connection is one of "all attempts" that failed."""
-    while cause := error.__cause__ or error.__context__:
-        error = cause
-    return str(error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error)
-
-
-def _proxy_for(endpoint: str) -> str | None:
-    parts = urlsplit(endpoint)
-    host = parts.hostname or ""
-    if host in LOOPBACK or proxy_bypass(host):
-        return None
-    proxies = getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if proxy and "://" not in proxy:
-        proxy = f"http://{proxy}"
-    if proxy and urlsplit(proxy).scheme not in ("http", "https"):
-        raise PrerequisiteError(f"the proxy for {endpoint} is not one of HTTP: only those are supported")
-    return proxy or None
+            raise ConnectionError(cause_of(error)) from None

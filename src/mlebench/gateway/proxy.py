@@ -1,24 +1,16 @@
 """The runner's end of a gateway: starts its process, keeps it during the run, and ends it."""
 
-import json
-import os
 import secrets
-import shutil
-import socket
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from mlebench.core import paths
-from mlebench.core.errors import PrerequisiteError, SandboxError
+from mlebench.core.errors import PrerequisiteError
+from mlebench.core.service import Service
 from mlebench.gateway.access import ModelAccess
 
-BACKLOG = 256
-PATIENCE = 10.0  # seconds for the process to record the calls in progress
 # Variables that hold a provider's address, with and without OpenAI's /v1.
 _WITH_VERSION = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 _BARE = ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE", "ANTHROPIC_API_URL", "GOOGLE_GEMINI_BASE_URL")
@@ -26,13 +18,13 @@ KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
 MODEL_VARIABLE = "MLEBENCH_MODEL"
 
 
-class GatewayProxy:
+class GatewayProxy(Service):
     """A context manager: the gateway runs inside it, and leaves nothing but its records."""
 
     def __init__(self, token: str, access: ModelAccess, work: Path, seconds: float):
         self.access = access
         self.key_of_run = f"sk-mlebench-{secrets.token_urlsafe(24)}"
-        self._spec = {
+        spec = {
             "access": msgspec.to_builtins(access.facts()),
             "key": access.key(),
             "token": self.key_of_run,
@@ -40,44 +32,8 @@ class GatewayProxy:
             "trace": str(paths.model_calls(work)),
             "seconds": seconds,
         }
-        # Short, local and private: a socket's path has at most 108 bytes, and shared disks cannot hold one.
-        self.folder = Path(tempfile.mkdtemp(prefix=paths.proxy_prefix(token)))
-        self.socket = self.folder / "model.sock"
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> "GatewayProxy":
-        hidden = {self.access.key_env} if self.access.key_env else set()
-        with socket.socket(socket.AF_UNIX) as listening:
-            listening.bind(str(self.socket))
-            self.socket.chmod(0o666)
-            listening.listen(BACKLOG)  # clients can connect before the process is ready
-            try:
-                self._process = subprocess.Popen(  # noqa: S603
-                    [sys.executable, "-P", "-m", "mlebench.gateway.process", str(listening.fileno())],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
-                    env={name: value for name, value in os.environ.items() if name not in hidden},
-                    pass_fds=[listening.fileno()],
-                    start_new_session=True,  # Ctrl-C at a terminal is the runner's business
-                )
-            except OSError as error:
-                raise SandboxError(f"the gateway cannot be started: {error}") from error
-        self._tell((json.dumps(self._spec) + "\n").encode())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._process:
-            self._tell(None)
-            try:
-                self._process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)  # a plain process may have left anything there
-
-    @property
-    def has_died(self) -> bool:
-        return self._process is not None and self._process.poll() is not None
+        hidden = {access.key_env} if access.key_env else set()
+        super().__init__("the gateway", "mlebench.gateway.process", token, spec, hidden)
 
     def variables(self, port: int, asked_for: Mapping[str, str]) -> dict[str, str]:
         """The agent's variables. Secrets it asks for become its run's token, or addresses of the proxy."""
@@ -95,19 +51,6 @@ class GatewayProxy:
             else:
                 secrets[variable] = self.key_of_run
         return secrets | fixed
-
-    def _tell(self, data: bytes | None) -> None:
-        stdin = self._process.stdin if self._process else None
-        if stdin is None:
-            return
-        try:
-            if data is None:
-                stdin.close()
-            else:
-                stdin.write(data)
-                stdin.flush()
-        except OSError:
-            pass  # it has died, which is noticed elsewhere
 
 
 def refuse_other_secrets(names: Iterable[tuple[str, str]]) -> None:

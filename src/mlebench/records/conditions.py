@@ -4,13 +4,14 @@ This is the only list of them. Records, standings, pages and `--like` all go by 
 entry there; a record that was written earlier has the default of its field.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from mlebench.core.untrusted import plain
-from mlebench.records.group import FOLDERS, GroupRecord, Limits
+from mlebench.records.group import FOLDERS, PACKAGE_FIELDS, GroupRecord, Limits, is_package_index
 
 NOT_STATED = "not stated"
 AND = " and "
@@ -264,6 +265,37 @@ def _shared_folder(name: str) -> tuple[Condition, Condition]:
     )
 
 
+def packages_text(record: GroupRecord) -> str | None:
+    """Which packages agents could install."""
+    if record.packages is None:
+        return None
+    if is_package_index(record.packages):
+        source = record.packages.partition("://")[2]
+    else:
+        source = Path(record.packages).name + (f" ({record.packages_sha256[:12]})" if record.packages_sha256 else "")
+    parts = [source]
+    if record.packages_before:
+        parts.append(f"before {record.packages_before}")
+    if record.packages_allow is not None:
+        names = hashlib.sha256("\n".join(record.packages_allow).encode()).hexdigest()[:12]
+        parts.append(f"{len(record.packages_allow)} allowed names ({names})")
+    if record.packages_limit:
+        parts.append(f"up to {_gibibytes(record.packages_limit)} GiB")
+    return plain(", ".join(parts))
+
+
+def _packages_identity(record: GroupRecord) -> Any:
+    """What two groups must agree in to have had the same packages; a folder's name says nothing."""
+    if record.packages is None:
+        return None
+    source = record.packages_sha256 or record.packages
+    return [source, record.packages_before, record.packages_allow, record.packages_limit]
+
+
+def _package_detail(name: str) -> Condition:
+    return Condition(name, "", lambda record: getattr(record, name), _joined(str), "detail", in_run=name)
+
+
 def options_text(options: Mapping[str, str]) -> str:
     """What `--agent-option` set; empty if nothing."""
     return ", ".join(f"{name}={value}" for name, value in options.items())
@@ -326,6 +358,17 @@ CONDITIONS: tuple[Condition, ...] = (
         in_run="description",
     ),
     *(condition for name in FOLDERS for condition in _shared_folder(name)),
+    Condition(
+        "packages",
+        "packages",
+        lambda record: record.packages,
+        _joined("packages {}".format, "no packages"),
+        usual=(None,),
+        shown=packages_text,
+        identity=_packages_identity,
+        in_run="packages",
+    ),
+    *(_package_detail(name) for name in PACKAGE_FIELDS if name != "packages"),
     Condition("budget", "budget", _of_model("budget"), _joined("budget {}".format, "no budget"), usual=(None,)),
     Condition("tools", "tools", _opened("tools"), _names("tools"), usual=([],), in_run="provider_tools", of_model=True),
     Condition(

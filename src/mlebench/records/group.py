@@ -12,6 +12,7 @@ LOCAL, SLURM, RAY = EXECUTORS = ("local", "slurm", "ray")
 NETWORKS = ("none", "model", "full")
 # Fields: folders of the host that agents may read; the hash of each has a field of its own.
 FOLDERS = ("knowledge", "weights", "environment")
+PACKAGE_FIELDS = ("packages", "packages_sha256", "packages_before", "packages_allow", "packages_limit")
 Network = Literal["none", "model", "full", "unknown"]
 
 
@@ -144,6 +145,11 @@ class GroupRecord(Record, frozen=True, kw_only=True):
     environment_sha256: Text | None = None  # of the next two
     environment_python: Text | None = None
     environment_packages: list[Text] = []
+    packages: Text | None = None  # a folder of wheels, or the address of an index
+    packages_sha256: Text | None = None  # of a folder: of the names and hashes of its files
+    packages_before: Text | None = None  # only files that were uploaded before
+    packages_allow: list[Text] | None = None  # only these names
+    packages_limit: Count | None = None  # bytes of files that a run may fetch
     retain: bool | None = False
     workers: Count | None = 1
     machine: Machine = Machine()
@@ -160,3 +166,8 @@ class GroupRecord(Record, frozen=True, kw_only=True):
     def origin_words(self) -> str | None:
         """Who wrote the group, if others did."""
         return f"written by the {self.origin}" if self.origin else None
+
+
+def is_package_index(source: str) -> bool:
+    """Whether `--packages` names an index, and not a folder."""
+    return source.lower().startswith(("http://", "https://"))

@@ -9,7 +9,7 @@ from mlebench.core.processes import Process
 from mlebench.records.base import Count, Name, Number, Record, Seconds, Text, Time
 from mlebench.records.group import Limits, Machine
 from mlebench.records.report import Report
-from mlebench.records.usage import ModelUsage
+from mlebench.records.usage import ModelUsage, PackageUsage
 
 PLANNED, RUNNING, ENDED = STATES = ("planned", "running", "ended")
 DAMAGED = "damaged"  # the state of a run whose record cannot be read
@@ -33,6 +33,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ended_at: Time | None = None
     seconds: Seconds | None = None
     model: ModelUsage | None = None
+    packages: PackageUsage | None = None
     forgiven: bool = False
 
     @property
@@ -98,6 +99,11 @@ class RunConditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     weights_sha256: Text | None = None
     environment: Text | None = None
     environment_sha256: Text | None = None
+    packages: Text | None = None
+    packages_sha256: Text | None = None
+    packages_before: Text | None = None
+    packages_allow: list[Text] | None = None
+    packages_limit: Count | None = None
     validator: Text | None = None
     machine: Machine | None = None  # if it differs from the group's
     collected: Collection = Collection()
@@ -122,6 +128,7 @@ class RunRecord(Record, frozen=True, kw_only=True):
     seconds: Seconds | None = None  # of the agent, in the attempt that counts
     gpu_hours: Number | None = None
     model: ModelUsage | None = None  # in the attempt that counts
+    packages: PackageUsage | None = None  # the same
     conditions: RunConditions = RunConditions()
 
     @property

@@ -1,4 +1,7 @@
-"""A run's use of a model, as its gateway counts it. docs/guides/models.md describes every field."""
+"""A run's use of a model, as its gateway counts it, and of packages, as their index does.
+
+docs/guides/models.md and docs/reference/records.md describe every field.
+"""
 
 from pathlib import Path
 
@@ -7,9 +10,10 @@ import msgspec
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.untrusted import UntrustedFileError, open_untrusted, parse_json
-from mlebench.records.base import Count, Number, Seconds, Text
+from mlebench.records.base import Count, Name, Number, Seconds, Text
 
 LARGEST = 1 << 20  # bytes of a file
+LARGEST_OF_PACKAGES = 4 << 20
 
 
 class CallCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,4 +73,35 @@ def read_usage(work: Path) -> ModelUsage | None:
         with open_untrusted(paths.usage_file(work), LARGEST) as file:
             return msgspec.convert(parse_json(file.read(LARGEST)), ModelUsage)
     except (UntrustedFileError, ValueError, PrerequisiteError):  # msgspec's ValidationError is a ValueError
+        return None
+
+
+class FetchedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A wheel or source archive that a run got."""
+
+    name: Name
+    version: Text
+    file: Name
+    sha256: Text
+    size: Count
+
+
+class PackageUsage(msgspec.Struct, frozen=True, kw_only=True):
+    files: list[FetchedFile] = []
+    bytes: Count = 0
+    requests: Count = 0
+    refused: Count = 0
+    refusals: dict[str, Count] = {}
+
+
+def package_usage_text(usage: PackageUsage) -> str:
+    return msgspec.json.encode(usage).decode()
+
+
+def read_package_usage(work: Path) -> PackageUsage | None:
+    """What an attempt has fetched so far. In a plain process, the agent could change this file."""
+    try:
+        with open_untrusted(paths.package_usage_file(work), LARGEST_OF_PACKAGES) as file:
+            return msgspec.convert(parse_json(file.read(LARGEST_OF_PACKAGES)), PackageUsage)
+    except (UntrustedFileError, ValueError, PrerequisiteError):
         return None

@@ -35,6 +35,7 @@ from mlebench.run.full_disk import DiskFilledError, charged_for_uploads
 from mlebench.run.gpus import GpuLease
 from mlebench.run.layout import MODEL_PORT, make_task, with_proxies
 from mlebench.run.model_usage import open_model, unsealed_by
+from mlebench.run.packages import PORT, open_packages, with_packages
 from mlebench.run.publish import archive_leftovers
 from mlebench.run.python_environment import HOST_FOLDERS
 from mlebench.run.recorder import RunRecorder
@@ -274,7 +275,7 @@ class _Attempt:
 
     def _sandboxed(self) -> int:
         sandbox, token = self._sandbox, self._lease.token
-        port, model_port = (None, MODEL_PORT) if sandbox.is_isolated else _free_ports()
+        port, model_port, packages_port = (None, MODEL_PORT, PORT) if sandbox.is_isolated else _free_ports()
         run = self._recorder.run
         task = make_task(self._group, run, self._agent, self._competition, sandbox, token, self._gpus, port)
         if fault := sandbox.fault(task):
@@ -283,8 +284,10 @@ class _Attempt:
         with (
             ValidatorProxy(token, self._competition, public, task.hidden, task.limits.disk) as proxy,
             open_model(self._group.record, task) as model,
+            open_packages(self._group.record, task) as packages,
         ):
             task = with_proxies(task, self._agent, proxy.socket, model, model_port)
+            task = with_packages(task, sandbox, packages, packages_port)
             conditions = self._conditions(task, proxy)
             with self._lease.renewed():  # an image may have much to copy
                 launch = sandbox.launch(task)
@@ -294,6 +297,8 @@ class _Attempt:
                 outcome = self._watch.wait(session, proxy, model, snapshots)
             if model and model.has_died and outcome.ended in (CANCELLED, AGENT_ERROR):
                 outcome = replace(outcome, ended=INFRA_ERROR, detail="the gateway to the model died")
+            if packages and packages.has_died and outcome.ended == AGENT_ERROR:
+                outcome = replace(outcome, ended=INFRA_ERROR, detail="the index of packages died")
             if proxy.has_filled_disk:
                 outcome = charged_for_uploads(outcome)
         return self._judge(outcome, conditions, task.work)
@@ -352,6 +357,8 @@ def _await_end(supervisor: Process) -> None:
         time.sleep(0.02)
 
 
-def _free_ports() -> tuple[int, int]:
-    with socket.create_server(("127.0.0.1", 0)) as first, socket.create_server(("127.0.0.1", 0)) as second:
-        return first.getsockname()[1], second.getsockname()[1]
+def _free_ports() -> tuple[int, int, int]:
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+        first, second, third = (server.getsockname()[1] for server in servers)
+        return first, second, third

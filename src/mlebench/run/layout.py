@@ -17,6 +17,7 @@ from mlebench.records.run_groups import Group, Run, limits_of
 from mlebench.registry import Competition
 from mlebench.run.gpus import GpuLease
 from mlebench.run.images import image_facts
+from mlebench.run.packages import packages_words
 from mlebench.run.python_environment import ENVIRONMENT, PythonEnvironment
 from mlebench.run.shared_folders import SHARED_FOLDERS, WEIGHTS, weights_variables
 from mlebench.sandbox import Sandbox
@@ -141,6 +142,8 @@ def _write_texts(home: Path, group: Group, folders: AgentFolders) -> None:
     if environment := ENVIRONMENT.path(group.record):
         version = group.record.environment_python
         text += f"\nPython\n  {f'{environment}/':<27}Python {version} with packages, first on the path, read-only\n"
+    if group.record.packages:
+        text += f"\nPackages\n  {'pip install NAME':<27}{packages_words(group.record)}\n"
     text = text.replace(f"{HOME}/data", folders.data).replace(f"{HOME}/", f"{folders.home}/")
     # The text names no competition, so it is the same for both; existing agents look for either name.
     for name in ("instructions.txt", "instructions_obfuscated.txt"):

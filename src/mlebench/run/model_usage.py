@@ -15,6 +15,7 @@ from mlebench.gateway.proxy import GatewayProxy
 from mlebench.records.group import GroupRecord, ModelFacts
 from mlebench.records.run import RunRecord
 from mlebench.records.usage import ModelUsage, read_usage
+from mlebench.run.packages import is_open
 from mlebench.sandbox import sandbox_named
 from mlebench.sandbox.base import Task
 from mlebench.sandbox.session import TaskOutcome
@@ -59,6 +60,7 @@ def unsealed_by(record: GroupRecord) -> list[str]:
     return [
         *([] if sandbox.is_isolated else [f"the sandbox is {sandbox.noun}"]),
         *(["the network is open"] if record.network == "full" else []),
+        *(["packages come from an open index"] if is_open(record) else []),
         *(["the container is privileged"] if record.agent.privileged else []),
         *(f"the provider may use {tool}" for tool in opened.tools),
         *(f"requests may have the field {name}" for name in opening(opened.fields)),

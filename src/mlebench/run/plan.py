@@ -25,7 +25,7 @@ from mlebench.records.group import ExecutorConfig, GroupRecord, Limits, Requeste
 from mlebench.records.run import RunRecord
 from mlebench.records.run_groups import Group
 from mlebench.registry import Registry
-from mlebench.run import hardware
+from mlebench.run import hardware, packages
 from mlebench.run.container_config import ContainerConfig, read_container_config
 from mlebench.run.executors import Resources
 from mlebench.run.gpus import GpuPool, choose, refuse_crowd
@@ -158,6 +158,7 @@ def _group_record(plan: Plan, id: str) -> GroupRecord:
         **KNOWLEDGE.fields(request.knowledge),
         **WEIGHTS.fields(request.weights),
         **ENVIRONMENT.fields(plan.environment),
+        **packages.fields(request),
         retain=request.retain,
         workers=request.workers,
         machine=hardware.describe(),
@@ -240,6 +241,8 @@ def _refuse_folders(plan: Plan) -> None:
             shared.refuse(folder, forbidden, map(plan.registry.get_competition, plan.competitions))
     if plan.environment:
         ENVIRONMENT.refuse(plan.environment, forbidden, plan.sandbox, agent=plan.agent)
+    if source := plan.request.packages:
+        packages.refuse(source, forbidden, map(plan.registry.get_competition, plan.competitions))
 
 
 def _sketch(plan: Plan) -> Task:

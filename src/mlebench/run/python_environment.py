@@ -157,6 +157,7 @@ class EnvironmentFolder(HostFolder):
             if Path.home().is_relative_to(shown):
                 raise self._error(f"{shown} holds the home folder {Path.home()}, which agents must not see")
             self._refuse_location(shown, (*forbidden, *data_dirs))
+            self._require_readable(shown)
             for path, fault in _forbidden_below(shown):
                 raise self._error(f"{path} {fault}: remove it, or name another environment")
 

@@ -20,7 +20,7 @@ from mlebench.data.state import read_manifest_head
 from mlebench.records import now
 from mlebench.records.run import NONE, PLANNED, PRESENT, RUNNING, Attempt, RunConditions
 from mlebench.records.run_groups import Group, Run
-from mlebench.records.usage import read_usage
+from mlebench.records.usage import read_package_usage, read_usage
 from mlebench.registry import Competition, Registry
 from mlebench.run import hosts
 from mlebench.run.crash import with_last_words
@@ -112,6 +112,7 @@ class RunRecorder:
             detail=detail,
             ended_at=now(),
             model=read_usage(work),
+            packages=read_package_usage(work),
             interrupted_by=interrupted_by,
             seconds=round(outcome.seconds, 3) if outcome else None,
             agent_started_at=None if outcome and not outcome.agent_started else self.last_attempt.agent_started_at,
@@ -189,6 +190,7 @@ class RunRecorder:
             data_unchanged=None if conditions.sealed else _data_is_unchanged(competition),
         )
         end: dict[str, Any] = {"ended": outcome.ended, "detail": outcome.detail, "ended_at": now(), "model": usage}
+        end["packages"] = read_package_usage(work)
         end["seconds"] = round(outcome.seconds, 3)
         publish_result(
             self.run,

@@ -10,8 +10,9 @@ from mlebench.core.errors import PrerequisiteError, RequestError
 from mlebench.core.paths import PROFILES
 from mlebench.gateway.access import PROVIDERS, ModelAccess, plan_access
 from mlebench.gateway.prices import Price, price_of, read_prices
-from mlebench.records.group import EXECUTORS, NETWORKS, GroupRecord, ModelFacts, Network
+from mlebench.records.group import EXECUTORS, NETWORKS, GroupRecord, ModelFacts, Network, is_package_index
 from mlebench.run.gpus import MOST_RUNS_PER_GPU
+from mlebench.run.packages import normalized_names, normalized_source, require_time
 from mlebench.sandbox import BACKENDS
 
 AUTO = "auto"
@@ -100,6 +101,10 @@ class Request:
     knowledge: Path | None = None  # a folder that agents may read
     weights: Path | None = None  # a folder of pretrained models that agents may load
     environment: Path | None = None  # a conda environment or venv that agents use; None: the agent's, if it names one
+    packages: str | Path | None = None  # a folder of wheels, or the address of an index, for agents to install from
+    packages_before: str | None = None  # a date, with or without a time: only files that were uploaded before
+    packages_allow: Sequence[str] | None = None  # only these names
+    packages_limit: int | None = None  # bytes of files that a run may fetch; None: 2 GiB from an index
     retain: bool = False  # keep the sandbox's folders, and its container, after the run
     image: str | None = None
     runtime: str | None = None  # of containers
@@ -124,8 +129,24 @@ class Request:
             _require_positive(name, getattr(self, name))
         if not 1 <= self.runs_per_gpu <= MOST_RUNS_PER_GPU:
             raise RequestError(f"runs_per_gpu must be 1 to {MOST_RUNS_PER_GPU}, not {self.runs_per_gpu}")
+        self._require_packages()
         if self.model and self.network != "model":
             raise RequestError("--model and the options that go with it need `--network model`")
+
+    def _require_packages(self) -> None:
+        _require_positive("packages_limit", self.packages_limit)
+        if self.packages is None:
+            if self.packages_before or self.packages_limit or self.packages_allow is not None:
+                raise RequestError("--packages-before, --packages-allow and --packages-limit need --packages")
+            return
+        source = normalized_source(self.packages)
+        if self.packages_allow is not None:
+            _require_list("packages_allow", self.packages_allow)
+            normalized_names(self.packages_allow)
+        if self.packages_before is not None:
+            require_time(self.packages_before)
+            if not is_package_index(source):
+                raise RequestError("--packages-before is for an index: a folder has no upload times")
 
     @classmethod
     def like(cls, record: GroupRecord, **changes: Any) -> Self:
@@ -154,6 +175,10 @@ class Request:
             "knowledge": Path(record.knowledge) if record.knowledge else None,
             "weights": Path(record.weights) if record.weights else None,
             "environment": Path(record.environment) if record.environment else None,
+            "packages": record.packages,
+            "packages_before": record.packages_before,
+            "packages_allow": record.packages_allow,
+            "packages_limit": record.packages_limit,
             "retain": bool(record.retain),
             "image": record.image,
             "runtime": record.runtime,
@@ -161,6 +186,8 @@ class Request:
         }
         if {"agent", "agent_command"} & changes.keys():  # the options are another agent's
             earlier |= {"agent_options": {}, "agent_command": None}
+        if not is_package_index(str(changes.get("packages", "http://"))):
+            earlier["packages_before"] = None  # a folder has no upload times
         merged = earlier | changes
         if record.model and merged["network"] == "model" and "model" not in changes:
             merged["model"] = ModelRequest.like(record.model)

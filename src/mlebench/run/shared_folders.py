@@ -70,6 +70,9 @@ class HostFolder(ABC):
                 raise self._error(
                     f"{folder} contains {forbidden_folder}, which agents must not see: name another folder"
                 )
+
+    def _require_readable(self, folder: Path) -> None:
+        """Root's agents run as another user."""
         if os.geteuid() == 0 and folder.stat().st_mode & 0o005 != 0o005:
             raise self._error(
                 f"{folder} is closed to other users, but agents run as another user: `chmod -R o+rX {folder}`"
@@ -111,6 +114,11 @@ class SharedFolder(HostFolder):
 
     def refuse(self, folder: Path, forbidden: Iterable[Path], competitions: Iterable[Competition]) -> None:
         """Say why agents must not read this folder: it would show them answers or runs, or lead somewhere else."""
+        self.refuse_content(folder, forbidden, competitions)
+        self._require_readable(folder)
+
+    def refuse_content(self, folder: Path, forbidden: Iterable[Path], competitions: Iterable[Competition]) -> None:
+        """Say why the files of a folder must not reach agents, even if they do not read the folder themselves."""
         if not folder.is_dir():
             raise self._error(f"{folder} is not a folder")
         self._refuse_location(folder, (*hidden_paths(), *forbidden))

@@ -3,7 +3,8 @@
 Usage: relay.py [--parent-pipe] [--no-user-namespaces] [PORT=SOCKET ...] -- PROGRAM ...
 
 Runs before the agent's program and ends with its exit code. It is the first process of every sandbox that isolates:
-everything else in it is the agent's. Standard library only: it is the one file of the benchmark that a sandbox holds.
+everything else in it is the agent's. Standard library only: it is the one file of the benchmark that every sandbox
+holds.
 """
 
 import contextlib

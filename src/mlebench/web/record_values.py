@@ -15,7 +15,7 @@ from mlebench.web.views import FactRow, View
 
 MEDALS = ("gold", "silver", "bronze")
 UNKNOWN = "unknown"
-_BYTES = {"memory", "disk", "shm", "log", "memory_peak", "peak_memory", "log_dropped", "bytes"}
+_BYTES = {"memory", "disk", "shm", "log", "memory_peak", "peak_memory", "log_dropped", "bytes", "packages_limit"}
 _SECONDS = {"seconds", "cpu_seconds"}
 _NAMES = {
     "kept": "limits kept by",

@@ -34,6 +34,7 @@
 ├── .cancelled                the group was cancelled and not resumed yet
 ├── .work/<token>/            a live sandbox's writable folders, under a name that gives nothing away
 │   ├── model.json            what the run's model calls have used so far
+│   ├── packages.json         which packages the run has fetched so far
 │   └── model-calls.jsonl     a line for each of its calls; moves to logs/ when the run ends
 └── <competition>_<run-id>/
     ├── run.json              state, timings, limits, outcome; replaced atomically at each step
@@ -52,6 +53,7 @@
 
 <cache-dir>/kernels/<id>/<owner>/<name>.ipynb   published notebooks of a competition; scripts end in .py
 <cache-dir>/fingerprints/<sha256>.npy           their fingerprints, by the hash of their content
+<cache-dir>/packages/<sha256>                   files of packages that runs fetched from an index
 <cache-dir>/gold/<id>/<sha256>.json             what grading gold takes, if no manifest says it; by data and version
 
 `data`, `runs` and `machine` define the names; all of them can be imported from here.
@@ -98,6 +100,7 @@ from mlebench.core.paths.locations import gold_cost as gold_cost
 from mlebench.core.paths.locations import judge_dir as judge_dir
 from mlebench.core.paths.locations import kernels_dir as kernels_dir
 from mlebench.core.paths.locations import module_dir as module_dir
+from mlebench.core.paths.locations import packages_dir as packages_dir
 from mlebench.core.paths.locations import profiles_dir as profiles_dir
 from mlebench.core.paths.locations import resolved as resolved
 from mlebench.core.paths.locations import splits_dir as splits_dir
@@ -126,6 +129,7 @@ from mlebench.core.paths.runs import is_grading_report as is_grading_report
 from mlebench.core.paths.runs import model_calls as model_calls
 from mlebench.core.paths.runs import outcome as outcome
 from mlebench.core.paths.runs import own_validation as own_validation
+from mlebench.core.paths.runs import package_usage_file as package_usage_file
 from mlebench.core.paths.runs import pages_below as pages_below
 from mlebench.core.paths.runs import proxy_prefix as proxy_prefix
 from mlebench.core.paths.runs import runs_below as runs_below

@@ -51,6 +51,11 @@ def kernels_dir(competition_id: str) -> Path:
     return cache_dir() / "kernels" / competition_id
 
 
+def packages_dir() -> Path:
+    """Where files of packages are kept that runs fetched from an index."""
+    return cache_dir() / "packages"
+
+
 def fingerprints_dir() -> Path:
     """Where the fingerprints of notebooks are kept."""
     return cache_dir() / "fingerprints"

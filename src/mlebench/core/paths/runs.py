@@ -152,6 +152,11 @@ def usage_file(work: Path) -> Path:
     return work / "model.json"
 
 
+def package_usage_file(work: Path) -> Path:
+    """Which packages an attempt has fetched so far."""
+    return work / "packages.json"
+
+
 def model_calls(folder: Path) -> Path:
     """A line for each call to a model: in an attempt's working folder, and among the logs once it has ended."""
     return folder / "model-calls.jsonl"

@@ -16,7 +16,7 @@ from mlebench.integrity.rules.patterns import pattern_findings
 from mlebench.integrity.rules.predictions import Predictions, read_predictions
 from mlebench.integrity.rules.predictor import predictor_findings
 from mlebench.integrity.subjects import Subject
-from mlebench.records.conditions import shared_folder_text
+from mlebench.records.conditions import packages_text, shared_folder_text
 from mlebench.records.findings import CONDITION, NOTE, VIOLATION, Finding
 from mlebench.registry import Competition, Registry
 
@@ -112,6 +112,9 @@ def _told(table: Predictions | None, missing: str) -> str:
     return f"{table.rows} rows" if table.is_whole else f"more than {table.rows} rows; only these were inspected"
 
 
+_FOLDERS = {"knowledge": "material", "weights": "weights", "environment": "an environment"}
+
+
 def _conditions(case: DetectorInput) -> Iterator[Finding]:
     """What the record itself states."""
     if case.subject.group is None or case.subject.run is None:
@@ -124,13 +127,11 @@ def _conditions(case: DetectorInput) -> Iterator[Finding]:
         yield Finding(CONDITION, "network", f"It could call a model: {', '.join(models)}.")
         if tools:
             yield Finding(CONDITION, "tools", f"The provider's tools were allowed: {', '.join(tools)}.")
-    if record.knowledge:
-        yield Finding(CONDITION, "knowledge", f"It was given material: {shared_folder_text(record, 'knowledge')}.")
-    if record.weights:
-        yield Finding(CONDITION, "weights", f"It was given weights: {shared_folder_text(record, 'weights')}.")
-    if record.environment:
-        text = shared_folder_text(record, "environment")
-        yield Finding(CONDITION, "environment", f"It was given an environment: {text}.")
+    for name, noun in _FOLDERS.items():
+        if getattr(record, name):
+            yield Finding(CONDITION, name, f"It was given {noun}: {shared_folder_text(record, name)}.")
+    if record.packages:
+        yield Finding(CONDITION, "packages", f"It could install packages: {packages_text(record)}.")
     if not case.subject.run.record.is_final:
         yield Finding(NOTE, "not-ended", "The run has not ended: its files are not here yet.")
     if conditions.unsealed_by:

@@ -305,6 +305,9 @@ def _card(group: Group, run: Run) -> Mapping[str, Any]:
     }
     if record.origin:
         return {"origin": record.origin_words, **first, **conditions}
+    if run.record.packages:
+        files = run.record.packages.files
+        conditions["installed"] = ", ".join(f"{file.name} {file.version}" for file in files) or "no packages"
     return {
         **first,
         **conditions,
