@@ -421,6 +421,12 @@ class TestVerification:
         with pytest.raises(PrerequisiteError, match="not the published archive"):
             prepare(competition)
 
+    def test_the_archive_is_the_same_under_every_profile(self, raw: Path, competition: Competition) -> None:
+        v2 = Registry(competition.paths.data_dir, "v2").get_competition(ID)
+        _archive(raw, v2)
+        with pytest.raises(PrerequisiteError, match="not the published archive"):
+            prepare(v2)
+
     def test_checksums_can_be_rewritten_and_then_match(self, own: Competition) -> None:
         prepare(own, options=Options(overwrite_checksums=True))
         sums = yaml.safe_load(own.checksums.read_text())

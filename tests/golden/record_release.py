@@ -5,6 +5,13 @@
 writes `src/mlebench/profiles/RELEASE.json`, of the competitions named or of all. `test_releases.py` compares it with
 the code, and fails when data or scores of a competition change while its `version` does not. Raise the version in the
 competition's config.yaml first: a record under the same version is replaced only with --replace.
+
+Whoever has a competition's real data states the md5 of its tables too, and then records it as above:
+
+    mlebench prepare -c ID --profile v2 --from RAW --overwrite-checksums
+
+writes `checksums-v2.yaml` in the competition's folder, with which `prepare` and `verify` compare everybody's data. The
+release has a hash of it. Prepare the data twice, and the same data under v1 with its published checksums, before.
 """
 
 import argparse
@@ -20,18 +27,21 @@ from mlebench.contract import CompetitionCase
 from mlebench.core.paths import profiles_dir
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
+from mlebench.data.verification import published
 from mlebench.registry import Registry
 
 PROFILE = "v2"
 
 
 def entry_of(case: CompetitionCase) -> dict[str, Any]:
-    """A competition in a release: its version, the content of its default twin, and what submissions get."""
+    """A competition in a release: its version, the content of its default twin, what submissions get, and its tables
+    as prepared from real data, once they have been.
+    """
     return {
         "version": case.competition.version,
         "twin": _hash(case.file_hashes),
         "scores": _hash(case.verdicts),
-        "real": None,  # the md5 of tables prepared from real data, once they have been
+        "real": _hash(tables) if (tables := published(case.competition)) else None,
     }
 
 
@@ -52,8 +62,6 @@ def main() -> None:
             competition = registry.get_competition(id)
             prepare(competition, TwinSource())
             before, entry = release["competitions"].get(id), entry_of(CompetitionCase(competition))
-            if before:
-                entry["real"] = before["real"]
             if before and entry != before and entry["version"] == before["version"] and not arguments.replace:
                 sys.exit(f"{id} changed, but not its version {entry['version']}: raise it in config.yaml")
             release["competitions"][id] = entry

@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mlebench.config import FIRST_PROFILE
 from mlebench.core import paths
 from mlebench.core.errors import InvalidSubmissionError, PrerequisiteError
 from mlebench.core.files import remove_temporaries, write_whole
@@ -58,7 +59,7 @@ MOST_RETURNED = 10_000  # files of a part; more are compared here, one after the
 
 def check_archive(competition: Competition, archive: Path, progress: Progress = SILENT) -> bool:
     """Raise unless the archive is the published one; return False if none is published."""
-    expected = published(competition).get("zip")
+    expected = published_archive(competition)
     if expected is None:
         return False
     actual = archive_md5(archive, competition.paths, progress)
@@ -115,7 +116,7 @@ def check_sample_score(competition: Competition, progress: Progress = SILENT) ->
 
 
 def overwrite(competition: Competition, raw: Path, tables: Files) -> None:
-    """Rewrite the competition's checksums.yaml from what was just prepared."""
+    """Rewrite the checksums of the competition's profile from what was just prepared."""
     import yaml
 
     staging = competition.paths.staging
@@ -126,10 +127,10 @@ def overwrite(competition: Competition, raw: Path, tables: Files) -> None:
     }
     if any(contents.values()):
         sums["content"] = contents
-    if raw.is_file():
-        sums["zip"] = _md5(raw)
-    elif "zip" in (before := published(competition)):
-        sums["zip"] = before["zip"]
+    if competition.profile == FIRST_PROFILE and (
+        archive := _md5(raw) if raw.is_file() else published_archive(competition)
+    ):
+        sums["zip"] = archive
     write_whole(competition.checksums, yaml.safe_dump(sums, default_flow_style=False))
 
 
@@ -149,20 +150,30 @@ class PublishedHashes(NamedTuple):
     content: str | None
 
 
+def published_archive(competition: Competition) -> str | None:
+    """The md5 of Kaggle's archive; profiles share it, and the first one states it."""
+    first = competition.checksums
+    if competition.profile != FIRST_PROFILE:
+        first = first.with_name(paths.CHECKSUMS)
+    return _checksums(first).get("zip")
+
+
 def published(competition: Competition) -> dict[str, Any]:
+    return _checksums(competition.checksums)
+
+
+def _checksums(path: Path) -> dict[str, Any]:
     import yaml
 
-    if not competition.checksums.is_file():
+    if not path.is_file():
         return {}
     try:
-        sums = yaml.safe_load(competition.checksums.read_text(encoding="utf-8"))
+        sums = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError):
         sums = None
     if isinstance(sums, dict) and all(isinstance(sums.get(key, {}), dict) for key in (*SIDES, "content")):
         return sums
-    raise PrerequisiteError(
-        f"{competition.checksums} does not hold checksums by name: fix it, or remove it if none are published"
-    )
+    raise PrerequisiteError(f"{path} does not hold checksums by name: fix it, or remove it if none are published")
 
 
 def published_files(competition: Competition) -> dict[str, PublishedHashes]:
@@ -307,7 +318,7 @@ def _archive_fault(competition: Competition, twin: bool) -> str | None:
     from mlebench.engine.archives.zip_tree import ZipTree
 
     archive = competition.paths.archive
-    expected = None if twin else published(competition).get("zip")
+    expected = None if twin else published_archive(competition)
     if not archive.is_file():
         return None
     try:
