@@ -1,10 +1,10 @@
 """Test clips are of speakers whom the training clips lack (S5), and of the original's twelve classes (G1).
 
-These are ten commands, `unknown` for the other twenty words, and `silence`, cut from the ends of the background noises.
-On the original's board 206 teams share the score 0.09949, which is most likely that of the sample, `silence` throughout:
-so all classes seem to have had about the same share. `unknown` and `silence` have as many clips here as a command has
-on average. The order of test clips does not follow from a published seed (L12), and all are written alike, so that no
-file's time tells silence from speech.
+These are ten commands, `unknown` for the other twenty words, and `silence`, cut from the ends of the background
+noises. On the original's board 206 teams share the score 0.09949, which is most likely that of the sample, `silence`
+throughout: so all classes seem to have had about the same share. `unknown` and `silence` have as many clips here as a
+command has on average. The order of test clips does not follow from a published seed (L12), and all are written alike,
+so that no file's time tells silence from speech.
 """
 
 import io
