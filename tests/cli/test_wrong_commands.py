@@ -40,6 +40,7 @@ RUN = "run --agent dummy -c spaceship-titanic"
             "there is no agent 'dumy', neither as a folder nor built in; did you mean dummy?",
         ),
         ("agents new work/mine", 1, "--folder says where to create it"),
+        ("run --agent dummy spaceship-titanic", 2, "name competitions with -c, --split or --list"),
         (f"{RUN} --data-dir folder", 1, "try a twin: `mlebench prepare -c spaceship-titanic --twin`"),
         ("report bytes", 1, "bytes is not JSON"),
         ("report bytes --power nan", 2, "'--power': 'nan' is not a number"),
