@@ -225,8 +225,10 @@ class Registry:
         if (folder / paths.CONFIG).is_file():
             parent = paths.resolved(folder).parent
             hint = f"to use this folder, set {paths.COMPETITION_PATH_VARIABLE}={parent} and name it {folder.name}"
-        faults = "".join(f". The search path: {fault}" for fault in self.search_path_faults())
-        raise UnknownCompetitionError(f"there is no competition {competition_id!r}; {hint}{faults}")
+        faults = [f"The search path: {fault}" for fault in self.search_path_faults()]
+        end = "" if hint.endswith("?") or not faults else "."
+        message = " ".join([f"there is no competition {competition_id!r}; {hint}{end}", *faults])
+        raise UnknownCompetitionError(message)
 
     def list_competition_ids(self) -> list[str]:
         """All ids in this profile, sorted."""

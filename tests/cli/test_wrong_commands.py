@@ -1,6 +1,7 @@
 """A wrong command line gets one line that says what to do, never a traceback."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ RUN = "run --agent dummy -c spaceship-titanic"
             "there is no agent 'dumy', neither as a folder nor built in; did you mean dummy?",
         ),
         ("agents new work/mine", 1, "--folder says where to create it"),
+        ("run --agent dummy spaceship-titanic", 2, "name competitions with -c, --split or --list"),
         (f"{RUN} --data-dir folder", 1, "try a twin: `mlebench prepare -c spaceship-titanic --twin`"),
         ("report bytes", 1, "bytes is not JSON"),
         ("report bytes --power nan", 2, "'--power': 'nan' is not a number"),
@@ -72,3 +74,14 @@ def test_one_line_says_what_to_do(
     assert (end.value.code, out) == (code, ""), err
     assert re.fullmatch(r"Error: .*\n", err), err
     assert words in err
+
+
+def test_without_ray_nothing_is_planned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)  # as if it were not installed
+    folders = ["--data-dir", str(tmp_path / "twins"), "--runs-dir", str(tmp_path / "runs")]
+    with pytest.raises(SystemExit) as end:
+        main([*RUN.split(), "--twin", "--executor", "ray", "--ray-address", "HOST:6379", *folders])
+    assert (end.value.code, "needs Ray" in capsys.readouterr().err) == (1, True)
+    assert not (tmp_path / "runs").exists()

@@ -172,13 +172,15 @@ def test_advice_fits_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delenv("MLEBENCH_DATA_DIR", raising=False)
     monkeypatch.setenv("MLEBENCH_CONFIG", str(tmp_path / "none.toml"))
 
-    def advice(registry: Registry, id: str = ID) -> str:
+    def advice(registry: Registry, id: str = ID, *, for_run: bool = False) -> str:
         with pytest.raises(NotPreparedError) as told:
-            require_prepared(registry.get_competition(id))
+            require_prepared(registry.get_competition(id), for_run=for_run)
         return str(told.value)
 
     make_one = f"Without Kaggle's data, try a twin: `mlebench prepare -c {ID} --twin`."
     assert advice(Registry()).endswith(f"Run `mlebench prepare -c {ID}` first. {make_one}")
+    assert advice(Registry(), for_run=True).endswith("Without Kaggle's data, add `--twin`: it runs on synthetic data.")
+    assert advice(Registry(tmp_path / "elsewhere"), for_run=True).endswith(make_one)
     twins = tmp_path / "cache" / "mle-bench" / "twins"
     prepare(Registry(twins).get_competition(ID), TwinSource())
     there = f"A twin of it is in {twins}: `--data-dir {twins}`."

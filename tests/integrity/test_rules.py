@@ -334,7 +334,7 @@ def test_findings_are_written_and_shown(mlebench: Mlebench, ended_run: Left, tmp
     shown = mlebench("inspect", "--runs-dir", runs, "rules", "2026").stdout
     assert "violation: calls-a-grader" in shown
     assert "code/main.py:1: os.system('mlebench grade x')" in shown
-    assert "a violation, by detectors: 1 of 1 runs" in shown
+    assert "a violation, by detectors: in 1 of 1 runs" in shown
     assert subject.run
     record = json.loads(subject.run.paths.finding("rules").read_text())
     assert [item["rule"] for item in record["findings"]] == ["network", "calls-a-grader"]

@@ -92,8 +92,8 @@ def new(name: str, folder: Path) -> None:
 def install(agent: str, wheels: Path | None, python: str | None, lock: bool) -> None:
     """Install the packages that an agent needs.
 
-    They go into a separate venv, in the locked versions that AGENT names, or in those of the lock beside its
-    requirements, if there is one. If that venv already exists, nothing is done.
+    They go into a separate venv. Their versions are those of requirements.lock in the agent's folder or, without a
+    lock, those that its requirements state. If that venv already exists, nothing is done.
     """
     loaded = _load(agent)
     if lock:

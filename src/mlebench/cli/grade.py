@@ -45,9 +45,15 @@ LONGEST_CELL = 80
     help=f"Submissions to grade at a time. Default: one per CPU, at most {MOST_JOBS}.",
 )
 @click.option(
-    "--time-limit", type=Duration(), help="For each submission, if lower than the default: ten times gold's CPU time."
+    "--time-limit",
+    type=Duration(),
+    help="For each submission, if lower than the default: ten times the CPU time of the gold submission.",
 )
-@click.option("--memory", type=Size(), help="For each submission, if lower than the default: four times gold's.")
+@click.option(
+    "--memory",
+    type=Size(),
+    help="For each submission, if lower than the default: four times the memory of the gold submission.",
+)
 @click.option("--snapshots", is_flag=True, help="Grade instead what the runs of GROUP had submitted at earlier times.")
 @click.option("--interval", is_flag=True, help="Also give an interval for each score, by resampling test rows.")
 @judging_options

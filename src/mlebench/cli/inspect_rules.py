@@ -147,4 +147,4 @@ def _show_all(inspected: "list[RulesInspection]", rows: list[dict[str, Any]]) ->
     for row in rows:
         unsure = f", not enough evidence in {row['not_enough_evidence']}" if row.get("not_enough_evidence") else ""
         trust = f" ({row['judge']})" if "judge" in row else ""
-        click.echo(f"{row['what']}: {row['runs']} of {row['of']} runs{unsure}{trust}")
+        click.echo(f"{row['what']}: in {row['runs']} of {row['of']} runs{unsure}{trust}")

@@ -60,7 +60,7 @@ class BadgeKinds(click.ParamType):
     type=BadgeKinds(),
     default=(),
     metavar="BADGES",
-    help=f"Count again without the competitions that have these badges, a list of {', '.join(BADGES)}.",
+    help=f"Leave out competitions with these badges: {', '.join(BADGES)}, separated by commas.",
 )
 @click.option("--published", is_flag=True, help="Show the published leaderboard too.")
 @click.option(

@@ -47,7 +47,11 @@ PLACEMENT = ("workers", "gpus", "executor", "slurm_options", "ray_address")
 CHANGEABLE = {"resume_group", "retries", "runs_dir", "data_dir", *PLACEMENT}
 
 
-@click.group(invoke_without_command=True, cls=VerbGroup)
+class _RunGroup(VerbGroup):
+    otherwise = "name competitions with -c, --split or --list"
+
+
+@click.group(invoke_without_command=True, cls=_RunGroup)
 @click.option(
     "--agent",
     "--agent-id",
@@ -96,7 +100,7 @@ CHANGEABLE = {"resume_group", "retries", "runs_dir", "data_dir", *PLACEMENT}
     type=click.IntRange(1, MOST_RUNS_PER_GPU),
     default=1,
     show_default=True,
-    help="Runs on one GPU at a time. Nothing keeps one from taking the GPU memory of the others.",
+    help="Runs on one GPU at a time. Any of them can use up the GPU memory of the others.",
 )
 @click.option(
     "--network",
@@ -188,8 +192,8 @@ def command(context: click.Context, **options: Any) -> None:
 def execute_run(run_dir: Path, gpus: str) -> None:
     """Execute one planned run, from whatever state its folder is in.
 
-    The exit code is 0 if its state is final, 75 if it may be tried again, 74 if its result could not be stored, 2 if it
-    cannot work.
+    The exit code is 0 if its state is final, 75 if it may be tried again, 74 if its result could not be stored, 2 if
+    this machine cannot execute it.
     """
     from mlebench.core.errors import PrerequisiteError
     from mlebench.run.execute import execute

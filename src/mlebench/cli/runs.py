@@ -56,7 +56,7 @@ def list_runs(folders: FolderOptions, group: str, as_json: bool) -> None:
         _say_what_stops(run_group)
 
 
-@command.command()
+@command.command(short_help="Show what is known about a run.")
 @click.argument("run")
 @json_option
 @click.option(
@@ -84,7 +84,7 @@ def show(folders: FolderOptions, run: str, as_json: bool, as_story: bool, lines:
     _show_log(named_run, 10 if lines is None else lines)
 
 
-@command.command()
+@command.command(short_help="Cancel a group.")
 @click.argument("group")
 @executor_options
 @folder_options
@@ -198,7 +198,8 @@ def _find_run(named: str, *runs_dirs: Path) -> "Run":
         return Run.read(matches[0])
     if not matches:
         raise PrerequisiteError(
-            f"there is no run {named!r}, neither as a path nor in {' or '.join(map(str, runs_dirs))}"
+            f"there is no run {named!r}, neither as a path nor in {' or '.join(map(str, runs_dirs))}; "
+            "`mlebench runs list GROUP` lists those of a group"
         )
     folders = " and ".join(dict.fromkeys(str(path.parents[1]) for path in matches))
     raise PrerequisiteError(f"{named!r} is the beginning of {len(matches)} runs in {folders}: give more of it")
@@ -259,7 +260,7 @@ def _tell(group: "Group", run: "Run") -> None:
         _line("re-rolls", f"{record.rerolls}: repeated after it had failed")
     kept = sorted(run.paths.snapshots.glob("*.csv")) if run.paths.snapshots.is_dir() else []
     if kept:
-        _line("submissions", f"{len(kept)} kept, the first after {float(kept[0].stem):g} s")
+        _line("submissions", f"{len(kept)}, the first after {float(kept[0].stem):g} s")
     _line("submission", record.submission)
     if report:
         reason = f": {one_line(report.reason)}" if report.reason else ""

@@ -15,7 +15,7 @@ from mlebench.cli.options import data_dir_option, registry_at, splits_option, tw
 @twin_options
 @data_dir_option
 def command(ids: tuple[str, ...], splits: tuple[str, ...], seed: int, size: float, data_dir: Path | None) -> None:
-    """Make only synthetic raw data, in a competition's exact layout; `prepare --twin` continues from there."""
+    """Make synthetic raw data only, in a competition's exact layout; `prepare --twin` continues from there."""
     from mlebench.data.sources import TwinSource
 
     registry = registry_at(data_dir, twin=True)

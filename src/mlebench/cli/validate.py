@@ -68,7 +68,8 @@ def command(
 ) -> None:
     """Check a submission's format with public files only; no answer is read and no score shown.
 
-    The exit code is 1 if the format is wrong or the check itself failed; in that case the output has `error`.
+    The exit code is 1 if the format is wrong or the check itself failed. The output has `error` if
+    the check failed.
     """
     if public and data_dir:
         raise click.UsageError("give --public or --data-dir, not both")

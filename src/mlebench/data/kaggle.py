@@ -63,7 +63,7 @@ class KaggleSource:
             try:
                 return self.download(folders, progress, self.sleep)
             except NoLoginError as error:
-                raise PrerequisiteError(f"{none_there}\nTo download it instead: {error}") from error
+                raise PrerequisiteError(f"{none_there}\nIt cannot be downloaded either: {error}") from error
 
     def describe(self, raw: Path) -> DataSource:
         return describe_raw(raw)

@@ -68,14 +68,14 @@ def _missing(competition: Competition, grading_only: bool) -> str | None:
     return None
 
 
-def require_prepared(competition: Competition, grading_only: bool = False) -> None:
+def require_prepared(competition: Competition, grading_only: bool = False, *, for_run: bool = False) -> None:
     root = competition.paths.root
     with disk_errors(root, root):
         fault = _missing(competition, grading_only)
     if fault:
         raise NotPreparedError(
             f"{competition.id} is not prepared in {competition.paths.data_dir}: {fault} "
-            f"Run `{command_to_prepare(competition)}` first.{twin_elsewhere([competition])}"
+            f"Run `{command_to_prepare(competition)}` first.{twin_elsewhere([competition], for_run=for_run)}"
         )
 
 
@@ -87,11 +87,18 @@ def command_to_prepare(competition: Competition, *options: str) -> str:
     return " ".join([competition.prepare_command, *options, *location])
 
 
-def twin_elsewhere(competitions: Sequence[Competition]) -> str:
-    """A sentence saying where twins of all of them are, or how to make one; empty if this data is twins."""
+def twin_elsewhere(competitions: Sequence[Competition], *, for_run: bool = False) -> str:
+    """A sentence saying where twins of all of them are, or how to make one; empty if this data is twins.
+
+    In the usual data directory, `run` makes missing twins itself.
+    """
     twins = paths.default_data_dir(twin=True)
-    if holds_twins(competitions[0].paths.data_dir):
+    data_dir = competitions[0].paths.data_dir
+    if holds_twins(data_dir):
         return ""
+    have_twins = all((competition.folder / paths.TWIN).is_file() for competition in competitions)
+    if for_run and have_twins and data_dir == paths.default_data_dir() != twins:
+        return " Without Kaggle's data, add `--twin`: it runs on synthetic data."
     are_twins = (
         paths.CompetitionPaths(twins, competition.id, competition.profile).manifest.is_file()
         for competition in competitions
@@ -99,7 +106,7 @@ def twin_elsewhere(competitions: Sequence[Competition]) -> str:
     subject = "A twin of it is" if len(competitions) == 1 else "Twins of them are"
     if holds_twins(twins) and all(are_twins):
         return f" {subject} in {twins}: `--data-dir {shlex.quote(str(twins))}`."
-    if len(competitions) > 1 or not (competitions[0].folder / paths.TWIN).is_file():
+    if len(competitions) > 1 or not have_twins:
         return ""
     return f" Without Kaggle's data, try a twin: `{competitions[0].prepare_command} --twin`."
 

@@ -275,7 +275,9 @@ def find_group(named: str, *runs_dirs: Path) -> Group:
         hint = f": it holds {held}, name one of them" if held else ""
         raise PrerequisiteError(f"the folder {named} is not a run group{hint}")
     folders = " or ".join(map(str, runs_dirs))
-    raise PrerequisiteError(f"there is no run group {named!r}, neither as a path nor in {folders}")
+    raise PrerequisiteError(
+        f"there is no run group {named!r}, neither as a path nor in {folders}; `mlebench runs` lists them"
+    )
 
 
 def _groups_in(folder: Path) -> list[Path]:

@@ -258,11 +258,11 @@ def _refuse_unprepared(registry: Registry, ids: Iterable[str]) -> None:
     for competition in competitions:
         restore_modes(competition.paths)
     if len(lacking) == 1:
-        require_prepared(lacking[0])
+        require_prepared(lacking[0], for_run=True)
     if lacking:
         names = ", ".join(competition.id for competition in lacking[:5]) + (" …" if len(lacking) > 5 else "")
         command = command_to_prepare(lacking[0], *(f"-c {competition.id}" for competition in lacking[1:5]))
         raise PrerequisiteError(
             f"{len(lacking)} of the competitions are not prepared in {registry.get_data_dir()} ({names}): "
-            f"run `{command}`{' and so on' if len(lacking) > 5 else ''}.{twin_elsewhere(lacking)}"
+            f"run `{command}`{' and so on' if len(lacking) > 5 else ''}.{twin_elsewhere(lacking, for_run=True)}"
         )

@@ -135,12 +135,18 @@ class RunActor:
         self._process.terminate()
 
 
-def connect(address: str | None) -> Any:
-    """Ray, connected to a running cluster, or to one on this machine that lives as long as this program."""
+def installed() -> Any:
+    """Ray's package; a PrerequisiteError without it."""
     try:
         import ray  # pyright: ignore[reportMissingImports] it is an extra
     except ImportError:
         raise PrerequisiteError("--executor ray needs Ray: `pip install 'mlebench[ray]'`, here and on nodes") from None
+    return ray
+
+
+def connect(address: str | None) -> Any:
+    """Ray, connected to a running cluster, or to one on this machine that lives as long as this program."""
+    ray = installed()
     if not ray.is_initialized():
         address = address or os.environ.get(ADDRESS_VARIABLE) or "local"
         settings: dict[str, Any] = {"namespace": NAMESPACE, "logging_level": logging.ERROR, "log_to_driver": False}

@@ -84,6 +84,8 @@ def refusal(executor_config: ExecutorConfig, need: Resources) -> str | None:
     """Why runs that need this much could never start, where that is known before they are submitted."""
     if executor_config.name == SLURM:
         return slurm.refusal(need, executor_config.options)
+    if executor_config.name == RAY:
+        ray_cluster.installed()
     if _is_our_own_ray(executor_config):  # another one may grow
         return ray_cluster.too_large(ray_cluster.connect(None), need)
     return None
