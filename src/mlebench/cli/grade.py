@@ -99,11 +99,11 @@ def _counts(summary: dict[str, Any]) -> dict[str, Any]:
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
     """How many to grade at a time, and within which limits."""
     from mlebench.core.processes import cpu_count
-    from mlebench.grade import Limits
+    from mlebench.grade import GradingLimits
 
     return {
         "jobs": options["jobs"] or min(cpu_count(), MOST_JOBS),
-        "limits": Limits(options["limit"], options["time_limit"], options["memory"]),
+        "limits": GradingLimits(options["limit"], options["time_limit"], options["memory"]),
         "interval": options["interval"],
     }
 

@@ -37,7 +37,7 @@ from mlebench.data.state import data_identity, description_kind, require_prepare
 from mlebench.grade.badges import badges_of, badges_to_text
 from mlebench.grade.groups import count_groups, hash_of_groups, read_groups
 from mlebench.grade.leaderboard import Position
-from mlebench.grade.limits import DEFAULT_LIMITS, Limits
+from mlebench.grade.limits import DEFAULT_LIMITS, GradingLimits
 from mlebench.grade.log import log_grade
 from mlebench.records import now
 from mlebench.registry import Competition, make_importable
@@ -73,7 +73,7 @@ class GradingJob(NamedTuple):
     registry: HasCompetitions
     competition_id: str
     path: str
-    limits: Limits = DEFAULT_LIMITS
+    limits: GradingLimits = DEFAULT_LIMITS
     fallback_log_dir: Path | None = None
     run: RunInfo | None = None
     interval: bool = False

@@ -26,7 +26,7 @@ from mlebench.core.untrusted import one_line
 from mlebench.records.run import DAMAGED, PLANNED, RUNNING
 from mlebench.records.run_groups import Group, Run, elapsed
 from mlebench.report.competition_lookup import CompetitionLookup
-from mlebench.web.pages.groups import Heading, counts_of, heading_of, is_failed, medals_of, usage_of
+from mlebench.web.pages.groups import Heading, counts_of, heading_of, is_failed, medals_of, usage_columns
 from mlebench.web.record_values import fact_rows, number_of, percentile_of, result_of
 from mlebench.web.run_files import AttemptFiles, shown, tail
 from mlebench.web.site import Page, Site
@@ -143,7 +143,7 @@ def page(site: Site, path: str, name: str, number: str = "1") -> Page | None:
         report=shown(group.record.report),
         counts=counts,
         medals=medals_of(runs),
-        **usage_of(runs),
+        **usage_columns(runs),
         seconds_limit=group.record.limits and group.record.limits.seconds,
         failures=_failures(runs),
         states=[PLANNED, RUNNING, *(outcome for outcome in RUN_OUTCOMES if outcome != CANCELLED)],
@@ -201,7 +201,7 @@ def _row(site: Site, run: Run, lookup: CompetitionLookup) -> RunRow:
         seconds=number_of(record.seconds) if record.is_final else elapsed(run),
         attempts=len(record.attempts),
         rerolls=record.rerolls,
-        **usage_of([run]),
+        **usage_columns([run]),
     )
 
 
@@ -222,7 +222,7 @@ def _in_progress(site: Site, group: Group, run: Run) -> RunInProgress:
         seconds=gone,
         share=min(1.0, gone / limit) if gone is not None and limit else None,
         last_line=one_line(last, 160),
-        **usage_of([run]),
+        **usage_columns([run]),
     )
 
 

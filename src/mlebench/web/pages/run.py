@@ -12,7 +12,7 @@ from mlebench.core.paths import CODE, LOGS, RUN_LOG, RUNNER_LOG, SUBMISSION, Run
 from mlebench.core.untrusted import one_line
 from mlebench.records.report import Badge, Report
 from mlebench.records.run_groups import Group, Run, elapsed
-from mlebench.records.timeline import HOST, TimelineEvent, read_timeline, shortened
+from mlebench.records.timeline import HOST, TimelineEvent, read_timeline, truncate_text
 from mlebench.scoring import Thresholds, read_leaderboard
 from mlebench.web import history
 from mlebench.web.draw_run import LINES
@@ -268,7 +268,7 @@ def _story(run: Run) -> StoryView:
     room, shown_events = MOST_STORY, []
     zero = history.zero_of(run) or account.begun
     for event in [*events[:FIRST_EVENTS], *events[FIRST_EVENTS:][-LAST_EVENTS:]]:
-        text, cut = shortened(event.text, max(200, min(LONGEST_EVENT, room)))
+        text, cut = truncate_text(event.text, max(200, min(LONGEST_EVENT, room)))
         room -= len(text)
         shown_events.append(
             StoryEvent(
