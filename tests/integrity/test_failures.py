@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mlebench.core.tracebacks import last_raised
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
-from mlebench.integrity.failures.categories import TESTS, Classification, classify, classify_isolated
+from mlebench.integrity.failures.categories import REASONS, Classification, classify, classify_isolated
 from mlebench.integrity.failures.crashes import find_crash
 from mlebench.integrity.failures.inspection import words
 from mlebench.integrity.failures.logs import HEAD, TAIL, lines_of
@@ -103,7 +103,7 @@ def test_rules_fit_held_out_runs(thaw: Thaw) -> None:
 
 
 def test_every_rule_has_its_test() -> None:
-    assert [rule.category for rule in RULES] == list(TESTS)
+    assert [rule.category for rule in RULES] == list(REASONS)
 
 
 def only(group: Group) -> Classification:
