@@ -25,8 +25,7 @@ from mlebench.core.outcomes import (
 from mlebench.core.untrusted import plain
 from mlebench.data.state import data_identity, preparation_fault
 from mlebench.grade.leaderboard import AT_OPTIMUM
-from mlebench.integrity.failures.crashes import Crash, find_crash
-from mlebench.integrity.failures.logs import lines_of, logs_in_order
+from mlebench.integrity.failures.crashes import Crash, find_crash, lines_of, logs_in_order
 from mlebench.integrity.failures.rules import (
     ANY,
     BELOW,
