@@ -186,6 +186,7 @@ def title_of(site: Site, id: str) -> str:
 
 def _row(site: Site, run: Run, lookup: CompetitionLookup) -> RunRow:
     record, report = run.record, run.record.report
+    outage = record.model.unavailable if record.model and record.ended == MODEL_UNAVAILABLE else None
     return RunRow(
         run=run.paths.root.name,
         competition=one_line(record.competition, 80),
@@ -193,7 +194,7 @@ def _row(site: Site, run: Run, lookup: CompetitionLookup) -> RunRow:
         seed=record.seed,
         state=run.state,
         ended=shown(record.ended, 40),
-        cause=_cause(run),
+        cause=one_line(outage.cause, 40) if outage else None,
         status=shown(report and report.status, 40),
         result=result_of(run),
         score=number_of(report and report.score),
@@ -203,11 +204,6 @@ def _row(site: Site, run: Run, lookup: CompetitionLookup) -> RunRow:
         rerolls=record.rerolls,
         **usage_columns([run]),
     )
-
-
-def _cause(run: Run) -> str | None:
-    usage = run.record.model if run.record.ended == MODEL_UNAVAILABLE else None
-    return one_line(usage.unavailable.cause, 40) if usage and usage.unavailable else None
 
 
 def _in_progress(site: Site, group: Group, run: Run) -> RunInProgress:
@@ -250,15 +246,12 @@ def _failures(runs: Sequence[Run]) -> list[Failure]:
 
 
 def _failed_run(run: Run, kind: str) -> FailedRun:
+    reason = run.record.report and run.record.report.reason
+    if run.fault or kind == run.record.ended:
+        reason = run.fault or run.record.detail
     return FailedRun(
         run=run.paths.root.name,
         competition=one_line(run.record.competition, 80),
         seed=run.record.seed,
-        why=one_line(_why(run, kind), 300),
+        why=one_line(reason or "", 300),
     )
-
-
-def _why(run: Run, kind: str) -> Any:
-    if run.fault or kind == run.record.ended:
-        return run.fault or run.record.detail or ""
-    return (run.record.report and run.record.report.reason) or ""
