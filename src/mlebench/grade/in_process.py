@@ -5,7 +5,6 @@ import io
 import logging
 import math
 import os
-from collections.abc import Sized
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -234,7 +233,7 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
     groups = read_groups(competition) if interval else None
     try:
         answers = answers_for_grader(competition)
-        test_units = _test_units(competition, answers)
+        test_units = count_groups(competition) or len(answers)  # groups of rows where the profile has them
         score = competition.grader.score(submission, answers)
     except InvalidSubmissionError as error:
         return _invalid(error, sha256)
@@ -252,11 +251,6 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
     fault = None if math.isfinite(score) else f"the score is {score}, which is not a finite number"
     drawn = _drawn(unchanged, competition, score, groups) if unchanged is not None else None
     return Verdict(GRADED, score, fault, sha256, drawn, test_units)
-
-
-def _test_units(competition: Competition, answers: Sized) -> int:
-    """How many groups the test rows form, where the profile groups them, or else how many rows the answers have."""
-    return count_groups(competition) or len(answers)
 
 
 def _drawn(
