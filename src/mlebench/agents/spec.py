@@ -1,8 +1,8 @@
 """An agent: a folder with a config.yaml in the reference's form, and one entry of that file.
 
 An entry names the script that starts the agent, its arguments and its variables. Paths are relative to the folder's
-parent. `options`, `model`, `scaffold`, `knowledge`, `requirements`, `python`, `needs_model`, `shares` and `host_only`
-are ours; the last two are for built-in agents only.
+parent. `options`, `model`, `scaffold`, `knowledge`, `requirements`, `python`, `environment`, `needs_model`,
+`shares` and `host_only` are ours; the last two are for built-in agents only.
 """
 
 import hashlib
@@ -36,7 +36,8 @@ _ARGUMENTS: dict[str, Callable[[str, Any], list[str]]] = {
 }
 _KEYS = {
     *("start", "dockerfile", "kwargs_type", "kwargs", "env_vars", "privileged"),
-    *("options", "model", "scaffold", "knowledge", "requirements", "python", "needs_model", "shares", "host_only"),
+    *("options", "model", "scaffold", "knowledge", "requirements", "python", "environment", "needs_model"),
+    *("shares", "host_only"),
 }
 
 
@@ -62,6 +63,9 @@ class Agent:
     knowledge: tuple[str, ...] = ()
     requirements: str | None = None
     python: str | None = None
+    python_environment: Path | None = (
+        None  # a conda environment or a venv of this machine, instead of a venv of its own
+    )
     needs_model: bool = False
     shares: tuple[str, ...] = ()  # files of built-in agents that are placed beside its own when it runs
     host_only: bool = False
@@ -84,11 +88,16 @@ class Agent:
                 raise PrerequisiteError(f"the agent {self.name} needs a secret: set the variable {secret}")
         return {**self.env, **{variable: secrets[secret] for variable, secret in self.secrets.items()}}
 
-    def copy_to(self, agent_dir: Path) -> None:
-        """Copy the folder's files; PrerequisiteError if they are no longer those that were loaded."""
-        copied = copy_files(self.folder, agent_dir, _shared(self.shares, self.folder))
-        if _with_command(copied, self.shell_command) != self.identity:
+    def copy_to(self, agent_dir: Path, *, without_programs: bool = False) -> tuple[str, ...]:
+        """Copy the folder's files; PrerequisiteError if they are no longer those that were loaded.
+
+        Returns the large programs that are empty in the copy, if it is to be without them.
+        """
+        shared = _shared(self.shares, self.folder)
+        copied = copy_files(self.folder, agent_dir, shared, without_programs=without_programs)
+        if _with_command(copied.identity, self.shell_command) != self.identity:
             raise PrerequisiteError(f"{self.folder} has changed since the run was planned")
+        return copied.shareable
 
     def submit(self, competition: Competition, submission: Path) -> None:
         """Let an agent that is `host_only` write its submission."""
@@ -98,7 +107,9 @@ class Agent:
 
     def facts(self) -> AgentFacts:
         """What the record of a run says about it; secrets by name only."""
-        return msgspec.convert(asdict(self) | {"folder": str(self.folder)}, AgentFacts)
+        environment = self.python_environment and str(self.python_environment)
+        texts = {"folder": str(self.folder), "python_environment": environment}
+        return msgspec.convert(asdict(self) | texts, AgentFacts)
 
 
 def built_in() -> list[str]:
@@ -259,8 +270,19 @@ def _programs(keys: Keys, folder: Path, is_built_in: bool) -> dict[str, Any]:
         "dockerfile": _file(keys, "dockerfile", folder),
         "requirements": _file(keys, "requirements", folder),
         "python": python,
+        "python_environment": _python_environment(keys),
         "host_only": host_only,
     }
+
+
+def _python_environment(keys: Keys) -> Path | None:
+    text = keys.get("environment", str, default=None)
+    if text is None:
+        return None
+    path = Path(text).expanduser()
+    if not path.is_absolute():
+        raise keys.error("environment", f"must be an absolute path of this machine, not {text!r}")
+    return path
 
 
 def _file(keys: Keys, key: str, folder: Path, *, required: bool = False) -> str | None:

@@ -129,6 +129,8 @@ def _needs(agent: Agent) -> str | None:
 
 
 def _state(agent: Agent) -> str:
+    if agent.python_environment:
+        return f"environment {agent.python_environment}"
     venv = venvs.venv_of(agent)
     return venvs.venv_fault(agent) or (f"ready, venv {venv}" if venv else "ready")
 

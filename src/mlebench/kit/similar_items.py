@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlebench.core.authors import checked
+from mlebench.core.paths import GROUPS
 from mlebench.engine.tables import Table
 from mlebench.engine.threads import in_order
 from mlebench.kit.outputs import Output
@@ -44,7 +45,7 @@ def split_by_likeness(
 
 def write_groups(private: Output, ids: np.ndarray, groups: np.ndarray) -> None:
     """Say which test items belong together, for those who compute how certain a score is."""
-    private.write("groups.csv", Table.from_columns({"id": ids, "group": groups}))
+    private.write(GROUPS, Table.from_columns({"id": ids, "group": groups}))
 
 
 def groups_of_pictures(files: Iterable[RawFile], *, distance: int = 0) -> list[str]:

@@ -26,7 +26,9 @@ class ModelRequest:
 
     models: Sequence[str] = ()  # the first is the default; none: the one that the agent's config.yaml names
     endpoint: str | None = None  # None: the provider's own
-    provider: Literal["openai", "anthropic"] | None = None  # whose API it speaks; None: depends on endpoint and model
+    provider: Literal["openai", "anthropic", "google"] | None = (
+        None  # whose API it speaks; None: depends on endpoint and model
+    )
     key_env: str | None = None  # the environment variable with the key; None: the provider's, for its own endpoint
     budget: str | None = None  # the most that a run may spend: 5usd or 200000tokens
     prices: Mapping[str, Price] = field(default_factory=dict)  # in addition to the known ones
@@ -97,6 +99,7 @@ class Request:
     obfuscate: bool = False  # hide from agents which competition it is
     knowledge: Path | None = None  # a folder that agents may read
     weights: Path | None = None  # a folder of pretrained models that agents may load
+    environment: Path | None = None  # a conda environment or venv that agents use; None: the agent's, if it names one
     retain: bool = False  # keep the sandbox's folders, and its container, after the run
     image: str | None = None
     runtime: str | None = None  # of containers
@@ -150,6 +153,7 @@ class Request:
             "obfuscate": bool(record.obfuscate),
             "knowledge": Path(record.knowledge) if record.knowledge else None,
             "weights": Path(record.weights) if record.weights else None,
+            "environment": Path(record.environment) if record.environment else None,
             "retain": bool(record.retain),
             "image": record.image,
             "runtime": record.runtime,

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from mlebench.kit import Output, Raw, RawFile, accepts_paths, align, connected, split_whole_groups, write_groups
+from mlebench.metrics import mean_absolute_error
 
-from .grade import finite_error
 from .prepare import TEST_SHARE, prepare_sides
 
 TEN_MINUTES = 60_000  # if times count the hundredths of a second between readings; a segment has 60,001 of these
@@ -52,4 +52,4 @@ def _pairs_by_times(times: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     y_pred, y_true = align(submission, answers, id="segment_id", target="time_to_eruption", values="numbers")
-    return finite_error(y_true, y_pred)
+    return mean_absolute_error(y_true, y_pred, scaled=True)

@@ -40,4 +40,4 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     y_pred, y_true = align(submission, answers, id="id_seqpos", target=SCORED, values="numbers")
     keep = values_of(answers["keep"])[sorting_order(values_of(answers["id_seqpos"]), "id_seqpos")]
     pairs = zip(y_true[keep].T, y_pred[keep].T, strict=True)
-    return np.float64(sum(rmse(truth, predicted, scaled=True) / len(SCORED) for truth, predicted in pairs))
+    return sum(rmse(truth, predicted, scaled=True) / len(SCORED) for truth, predicted in pairs)
