@@ -122,15 +122,8 @@ def command(
     options = Options(keep_raw, not skip_verification, overwrite_checksums, description == "original", force)
     outcomes, possible = _set_impossible_aside(registry, chosen, source, options)
     with watching(possible) as progress:
-        for outcome in prepare_many(
-            registry,
-            possible,
-            source,
-            options,
-            jobs=jobs,
-            overwrite_leaderboard=overwrite_leaderboard,
-            progress=progress,
-        ):
+        settings: dict[str, Any] = {"jobs": jobs, "overwrite_leaderboard": overwrite_leaderboard, "progress": progress}
+        for outcome in prepare_many(registry, possible, source, options, **settings):
             outcomes.append(outcome)
             _say(outcome, one_of_many=len(chosen) > 1)
             progress[outcome.id].end()
