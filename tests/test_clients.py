@@ -547,12 +547,12 @@ class TestLogging:
             assert logging.getLogger().handlers == logging.getLogger("mlebench").handlers == []
         """)
 
-    @pytest.mark.parametrize("limits", ["", ", limits=Limits()"], ids=["here", "in its own process"])
+    @pytest.mark.parametrize("limits", ["", ", limits=GradingLimits()"], ids=["here", "in its own process"])
     def test_our_lines_appear_once(self, titanic: Competition, tmp_path: Path, limits: str) -> None:
         (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
         done = self._run(f"""
             from pathlib import Path
-            from mlebench.grade import Limits, grade_csv
+            from mlebench.grade import GradingLimits, grade_csv
             from mlebench.registry import registry
             from mlebench.utils import get_logger
 

@@ -17,7 +17,7 @@ import pytest
 
 from mlebench.core.errors import ConfigError, PrerequisiteError, UnknownCompetitionError
 from mlebench.data.pipeline import Options, prepare
-from mlebench.grade import Limits, grade_csv, validate_format, validate_submission
+from mlebench.grade import GradingLimits, grade_csv, validate_format, validate_submission
 from mlebench.registry import Competition, Registry, registry
 from mlebench.scoring import REFERENCE_PACKAGES
 
@@ -337,7 +337,7 @@ class TestMissingPackage:
         "call",
         [
             grade_csv,
-            partial(grade_csv, limits=Limits()),
+            partial(grade_csv, limits=GradingLimits()),
             validate_submission,
             validate_format,
             lambda path, competition: competition.grader(pd.read_csv(path), pd.DataFrame()),
@@ -352,8 +352,8 @@ class TestMissingPackage:
         with pytest.raises(PrerequisiteError, match=re.escape(message)):
             call(fresh.sample_submission, fresh)
 
-    @pytest.mark.parametrize("limits", [None, Limits()], ids=["here", "in its own process"])
-    def test_a_pyarrow_too_new_for_numpy(self, competition: Competition, limits: Limits | None) -> None:
+    @pytest.mark.parametrize("limits", [None, GradingLimits()], ids=["here", "in its own process"])
+    def test_a_pyarrow_too_new_for_numpy(self, competition: Competition, limits: GradingLimits | None) -> None:
         """Clients pin NumPy 1.26; pip installs a pyarrow beside it that cannot be imported."""
         prepare(competition)
         del sys.modules[f"mlebench.competitions.{competition.id}.grade"]
@@ -451,7 +451,7 @@ def test_a_prepare_for_the_engine_is_adapted_with_and_without_the_decorator(
         (outside / "config.yaml").write_text(re.sub(r"^preparer:.*\n", "", config, flags=re.MULTILINE))
     competition = Registry(tmp_path / "data").get_competition(outside.name)
     _raw_data(competition.raw_dir)
-    assert competition.prepare_for_engine
+    assert competition.kit_prepare_fn
     folders = competition.public_dir, competition.private_dir
     for folder in folders:
         folder.mkdir(parents=True)

@@ -218,7 +218,7 @@ def read_description(config: CompetitionConfig) -> str:
     return text
 
 
-def is_prepared(path: str) -> bool:
+def is_below_prepared(path: str) -> bool:
     """Whether a data path of a config is relative to the prepared folder."""
     return path.startswith((f"{PUBLIC}/", f"{PRIVATE}/"))
 
@@ -299,7 +299,7 @@ class Keys:
         """
         path = self.get(key, str, default)
         prepared = path.removeprefix(f"{id}/prepared/")
-        if is_prepared(prepared):
+        if is_below_prepared(prepared):
             return prepared
         if not anywhere:
             raise self.error(key, f"must be under public/ or private/, not {prepared!r}")

@@ -13,7 +13,7 @@ from mlebench.config import (
     CompetitionConfig,
     KnownIssue,
     has_profile,
-    is_prepared,
+    is_below_prepared,
     read_description,
 )
 from mlebench.core import paths
@@ -102,9 +102,9 @@ class Competition:
         return f"mlebench prepare -c {self.id}{profile}{twin}"
 
     @property
-    def prepare_for_engine(self) -> Callable[..., Any] | None:
-        """Its `prepare`, if written for the engine; None if there is only `prepare_fn`, with plain paths."""
-        return getattr(self.prepare_fn, "for_engine", None)
+    def kit_prepare_fn(self) -> Callable[..., Any] | None:
+        """Its `prepare`, if written for the kit; None if there is only `prepare_fn`, with plain paths."""
+        return getattr(self.prepare_fn, "kit_prepare", None)
 
     @property
     def lower_is_better(self) -> bool:
@@ -122,7 +122,7 @@ class Preparer:
     """`prepare(raw, public, private)` of a competition, for callers that have plain paths.
 
     A config's `preparer` gets the paths themselves, unless it is decorated with `accepts_paths` of the kit or its
-    annotation `raw: Raw` says that it is written for the engine.
+    annotation `raw: Raw` says that it is written for the kit.
     """
 
     def __init__(self, config: CompetitionConfig):
@@ -135,17 +135,17 @@ class Preparer:
         return import_fn(self._name)
 
     @property
-    def for_engine(self) -> Callable[..., Any] | None:
-        """The function, if it is written for the engine; `run_prepare` of the kit calls it."""
+    def kit_prepare(self) -> Callable[..., Any] | None:
+        """The function, if it is written for the kit; its `run_prepare` calls it."""
         function = self.function
         kind = getattr(function, "__annotations__", {}).get("raw")
         takes_only_paths = self._is_named and getattr(kind, "__name__", kind) != "Raw"
-        return getattr(function, "for_engine", None if takes_only_paths else function)
+        return getattr(function, "kit_prepare", None if takes_only_paths else function)
 
     def __call__(self, raw: Path, public: Path, private: Path) -> None:
         from mlebench.kit.outputs import run_prepare
 
-        if prepare := self.for_engine:
+        if prepare := self.kit_prepare:
             run_prepare(prepare, Path(raw), Path(public), Path(private))
         else:
             self.function(raw=raw, public=public, private=private)
@@ -178,7 +178,7 @@ class Registry:
         competition_paths = paths.CompetitionPaths(self.get_data_dir(), config.id, self.profile)
 
         def data_file(path: str) -> Path:
-            return (competition_paths.prepared if is_prepared(path) else competition_paths.data_dir) / path
+            return (competition_paths.prepared if is_below_prepared(path) else competition_paths.data_dir) / path
 
         return Competition(
             id=config.id,

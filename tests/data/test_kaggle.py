@@ -486,7 +486,7 @@ def test_rules_not_accepted_is_a_separate_outcome(login: Path, kaggle: FakeKaggl
     ids, unchecked = [OTHER, UNKNOWN, ID], Options(verify=False)
     registry = Registry(tmp_path / "data")  # one by one, and so in this process: other processes do not know the server
     outcomes = [
-        outcome for id in ids for outcome in prepare_many(registry, [id], KaggleSource(), unchecked, watch=watch)
+        outcome for id in ids for outcome in prepare_many(registry, [id], KaggleSource(), unchecked, progress=watch)
     ]
     assert [outcome.status for outcome in outcomes] == ["rules not accepted", "failed", "prepared"]
     assert f"open https://www.kaggle.com/c/{OTHER}/rules" in outcomes[0].reason

@@ -284,11 +284,11 @@ def test_resuming_does_not_reread_the_whole_archive(
     first, second = RecordingProgress(), RecordingProgress()
     monkeypatch.setattr("mlebench.data.pipeline.write_manifest", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        prepare(competition, watch=first)
+        prepare(competition, progress=first)
     size = archive.stat().st_size
     assert ("checking the archive", size, size) in first.events
     monkeypatch.undo()
-    assert prepare(competition, watch=second)
+    assert prepare(competition, progress=second)
     assert "checking the archive" not in second.stages
     found = sorted(path.name for path in competition.paths.root.iterdir())
     assert found == ["lock", "prepared", archive.name, f"{archive.name}.json"]
@@ -361,8 +361,8 @@ def test_two_prepares_at_once_take_turns(tmp_path: Path) -> None:
 
 
 def test_an_overtaken_process_publishes_nothing(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stage_slowly(competition: Competition, source: RawSource, options: Options, watch: Progress) -> None:
-        stage_all(competition, source, options, watch)
+    def stage_slowly(competition: Competition, source: RawSource, options: Options, progress: Progress) -> None:
+        stage_all(competition, source, options, progress)
         assert Lease(competition.paths.lock, 2).create()  # another host, which thought this one dead
 
     stage_all = pipeline._fetch_and_stage

@@ -319,10 +319,11 @@ def test_one_competition_gets_the_threads_of_all_jobs(tmp_path: Path) -> None:
 def test_several_at_once_give_the_same_and_one_failure_does_not_stop_the_others(jobs: int, tmp_path: Path) -> None:
     registry = Registry(tmp_path / "data")
     progress = RecordingProgress()
-    watch: dict[str, Progress] = {NOMAD: progress}
+    progress_by_id: dict[str, Progress] = {NOMAD: progress}
     ids = [NOMAD, "no-such-competition", TITANIC]
     outcomes = {
-        outcome.id: outcome for outcome in prepare_many(registry, ids, TwinSource(), UNCHECKED, jobs=jobs, watch=watch)
+        outcome.id: outcome
+        for outcome in prepare_many(registry, ids, TwinSource(), UNCHECKED, jobs=jobs, progress=progress_by_id)
     }
     assert {id: outcome.status for id, outcome in outcomes.items()} == {
         NOMAD: "prepared",

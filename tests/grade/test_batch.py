@@ -18,7 +18,7 @@ from mlebench.core.errors import PrerequisiteError
 from mlebench.data.open_runs import mark_open
 from mlebench.grade import grade_jsonl
 from mlebench.grade.batch import read_entries
-from mlebench.grade.limits import Limits
+from mlebench.grade.limits import GradingLimits
 from mlebench.registry import Competition, Registry
 
 EVIL = """
@@ -129,7 +129,7 @@ def test_a_fault_in_one_rows_file_affects_only_that_row(titanic: Competition, tm
     names = ["pipe.csv", "folder.csv", "link.csv", "loop.csv", "zero.csv", "n" * 300 + ".csv", "a\0.csv", "\ud800.csv"]
     rows = [_entry(titanic.id, str(tmp_path / name)) for name in [*names, "large.csv"]]
     file = _lines(tmp_path / "s.jsonl", *rows, {"competition_id": titanic.id, "submission_path": None})
-    summary = grade_jsonl(file, tmp_path / "out", Registry(titanic.paths.data_dir), limits=Limits(size=1 << 20))
+    summary = grade_jsonl(file, tmp_path / "out", Registry(titanic.paths.data_dir), limits=GradingLimits(size=1 << 20))
     reports = summary["competition_reports"]
     assert [report["status"] for report in reports] == ["missing"] * 8 + ["invalid", "missing"]
     for report, word in zip(

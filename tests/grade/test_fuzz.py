@@ -8,7 +8,7 @@ from support.mutations import COUNT, mutations
 
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
-from mlebench.grade import Limits, grade_jsonl
+from mlebench.grade import GradingLimits, grade_jsonl
 from mlebench.registry import Registry
 
 
@@ -34,7 +34,7 @@ def test_mutated_submissions_are_graded_or_invalid_within_a_minute(id: str, tmp_
         names.append(name)
         lines.append(json.dumps({"competition_id": id, "submission_path": str(path)}))
     (tmp_path / "s.jsonl").write_text("\n".join(lines))
-    limits = Limits(seconds=60, memory=2_000_000_000)
+    limits = GradingLimits(seconds=60, memory=2_000_000_000)
     summary = grade_jsonl(tmp_path / "s.jsonl", tmp_path / "out", registry, jobs=2, limits=limits)
     assert summary["unjudged"] == []
     ends = {name: report["status"] for name, report in zip(names, summary["competition_reports"], strict=True)}

@@ -15,7 +15,7 @@ from mlebench.cli.grade import command as grade
 from mlebench.cli.grade_sample import command as grade_sample
 from mlebench.core.errors import NotPreparedError, UnreadableSubmissionError
 from mlebench.data.gold import keep_cost, recorded_cost
-from mlebench.grade import Limits, grade_csv, limits
+from mlebench.grade import GradingLimits, grade_csv, limits
 from mlebench.grade.in_process import GradingJob, OneCompetition, Ungraded
 from mlebench.grade.limits import Allowance
 from mlebench.grade.submission import grade_isolated
@@ -67,7 +67,7 @@ class Greedy:
         self.competition = competition
         self.code = competition.folder
 
-    def grade(self, path: Path, own: Limits = Limits()) -> CompetitionReport:  # noqa: B008
+    def grade(self, path: Path, own: GradingLimits = GradingLimits()) -> CompetitionReport:  # noqa: B008
         report = grade_isolated(GradingJob(OneCompetition(self.competition), self.competition.id, str(path), own))
         assert isinstance(report, CompetitionReport)
         return report
@@ -144,7 +144,7 @@ def test_if_gold_takes_too_much_as_well_the_fault_is_ours(greedy: Greedy, word: 
 def test_a_host_out_of_memory_below_the_limit_is_no_fault_of_the_submission(
     greedy: Greedy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    poor = greedy.grade(greedy.submission("poor"), Limits(memory=1 << 40))
+    poor = greedy.grade(greedy.submission("poor"), GradingLimits(memory=1 << 40))
     assert poor.status == "invalid", "more than the limit was asked for, and the host has that much"
     cramped = greedy.grade(greedy.submission("cramped"))
     assert cramped.status == "grader_error", "the address space is used up, and little of it is memory"
@@ -247,14 +247,14 @@ def test_in_a_child_the_same_errors_are_raised(greedy: Greedy, monkeypatch: pyte
             lambda _: Ungraded("bad_entry", "cannot read it: the disk failed"),
         )
         with pytest.raises(UnreadableSubmissionError, match="the disk failed"):
-            grade_csv(path, competition, limits=Limits())
+            grade_csv(path, competition, limits=GradingLimits())
     with monkeypatch.context() as patch:
         patch.setattr("mlebench.grade.submission.call", _no_process)
         with pytest.raises(BlockingIOError):
-            grade_csv(path, competition, limits=Limits())
+            grade_csv(path, competition, limits=GradingLimits())
     shutil.rmtree(competition.private_dir)
     with pytest.raises(NotPreparedError, match="Private directory does not exist"):
-        grade_csv(path, competition, limits=Limits())
+        grade_csv(path, competition, limits=GradingLimits())
 
 
 def _no_process(*_: object, **__: object) -> None:

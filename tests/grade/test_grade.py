@@ -11,7 +11,14 @@ import pytest
 
 from mlebench.core.errors import NotPreparedError, UnknownCompetitionError
 from mlebench.data.answers import JsonRecords, load_answers
-from mlebench.grade import Limits, aggregate_reports, grade_csv, grade_jsonl, validate_format, validate_submission
+from mlebench.grade import (
+    GradingLimits,
+    aggregate_reports,
+    grade_csv,
+    grade_jsonl,
+    validate_format,
+    validate_submission,
+)
 from mlebench.registry import Competition, Registry
 from mlebench.scoring import GradeFn, Grader
 
@@ -47,7 +54,7 @@ def test_a_submission_that_was_not_named_is_not_called_none(
 
 def test_a_competition_may_be_named_by_its_id(titanic: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLEBENCH_DATA_DIR", str(titanic.paths.data_dir))
-    for limits in (None, Limits()):
+    for limits in (None, GradingLimits()):
         assert grade_csv(titanic.gold_submission, titanic.id, limits=limits).score == 1.0
     with pytest.raises(UnknownCompetitionError, match="there is no competition 'no-such-one'"):
         grade_csv(titanic.gold_submission, "no-such-one")

@@ -12,7 +12,7 @@ from support.competition_folders import add_competition
 from support.waiting import wait_until
 
 from mlebench.core import isolate
-from mlebench.grade import Limits, grade_jsonl
+from mlebench.grade import GradingLimits, grade_jsonl
 from mlebench.registry import Competition, Registry
 
 ODD = """
@@ -75,7 +75,7 @@ def test_reports_are_in_the_order_of_lines_whichever_ends_first(odd: Registry, t
 
 def test_a_row_over_its_time_limit_gets_a_status_and_the_others_are_graded(odd: Registry, tmp_path: Path) -> None:
     file = _batch(tmp_path, ["hang", "quick", "deaf", "quick", "stop the worker", "quick", "quick"])
-    summary = grade_jsonl(file, tmp_path / "out", odd, jobs=2, limits=Limits(seconds=8))
+    summary = grade_jsonl(file, tmp_path / "out", odd, jobs=2, limits=GradingLimits(seconds=8))
     reports = summary["competition_reports"]
     assert [report["status"] for report in reports] == [*["limit", "graded"] * 2, *["graded"] * 3]
     for report in reports[:3:2]:
@@ -91,7 +91,7 @@ def test_a_row_over_its_time_limit_gets_a_status_and_the_others_are_graded(odd: 
 
 def test_a_row_over_its_memory_limit_gets_a_status(odd: Registry, tmp_path: Path) -> None:
     file = _batch(tmp_path, ["grow", "quick", "too much", "quick"])
-    summary = grade_jsonl(file, tmp_path / "out", odd, limits=Limits(memory=700_000_000))
+    summary = grade_jsonl(file, tmp_path / "out", odd, limits=GradingLimits(memory=700_000_000))
     reports = summary["competition_reports"]
     assert [report["status"] for report in reports] == ["limit", "graded"] * 2
     assert {report["reason"] for report in reports[::2]} == {"grading took more than 700000000 bytes of memory"}

@@ -16,7 +16,7 @@ from mlebench.core.errors import NotPreparedError, PrerequisiteError
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
 from mlebench.data.verification import verify
-from mlebench.grade import Limits, grade_csv
+from mlebench.grade import GradingLimits, grade_csv
 from mlebench.grade.interval import DRAWS, drawn_scores
 from mlebench.registry import Competition, Registry
 from mlebench.report import make_standings
@@ -70,7 +70,7 @@ def test_an_interval_is_that_of_every_possible_draw_of_groups(materials: Competi
     assert report.score_high is not None
     assert exact(0.005) - 1e-5 <= report.score_low <= exact(0.06) + 1e-5
     assert exact(0.94) - 1e-5 <= report.score_high <= exact(0.995) + 1e-5
-    assert grade_csv(submission, materials, interval=True, limits=Limits()).score_low == report.score_low
+    assert grade_csv(submission, materials, interval=True, limits=GradingLimits()).score_low == report.score_low
 
 
 def test_a_file_may_name_what_the_pattern_finds_in_ids(

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from mlebench.core.tracebacks import last_raised
 from mlebench.data.pipeline import prepare
 from mlebench.data.sources import TwinSource
-from mlebench.integrity.failures.categories import TESTS, Classification, classify, classify_isolated
-from mlebench.integrity.failures.crashes import find_crash
+from mlebench.integrity.failures.categories import REASONS, Classification, classify, classify_isolated
+from mlebench.integrity.failures.crashes import HEAD, TAIL, find_crash, lines_of
 from mlebench.integrity.failures.inspection import words
-from mlebench.integrity.failures.logs import HEAD, TAIL, lines_of
 from mlebench.integrity.failures.rules import RULES
 from mlebench.integrity.subjects import AgentFile, Subject, of_run
 from mlebench.records import write
@@ -103,7 +102,7 @@ def test_rules_fit_held_out_runs(thaw: Thaw) -> None:
 
 
 def test_every_rule_has_its_test() -> None:
-    assert [rule.category for rule in RULES] == list(TESTS)
+    assert [rule.category for rule in RULES] == list(REASONS)
 
 
 def only(group: Group) -> Classification:

@@ -13,7 +13,7 @@ from mlebench.gateway.prices import TokenUsage
 from mlebench.report.formats import notes, tables, to_csv
 from mlebench.report.standings import Scope, Standings, StandingsOptions, compute_standings
 from mlebench.report.types import Entry, RunOutcome
-from mlebench.report.usage_totals import usage_of
+from mlebench.report.usage_totals import usage_figures
 
 SPLITS = {"low": ["a", "b"], "all": ["a", "b", "c"]}
 RULES: dict[str, Any] = {"splits": SPLITS, "categories": {"a": "Text", "b": "Image", "c": "Text"}}
@@ -131,7 +131,7 @@ def test_hours_rerolls_unsealed_runs_and_infra_errors_are_shown() -> None:
 
 
 def used(model: Any) -> dict[str, Any]:
-    return {"rerolls": 0, **usage_of(model)}
+    return {"rerolls": 0, **usage_figures(model)}
 
 
 def test_calls_tokens_and_cost_are_summed_over_runs_that_report_them(tmp_path: Path) -> None:

@@ -270,7 +270,7 @@ def test_grading_again_is_killed_at_every_step(planned: Callable[[], Run]) -> No
     """So is grading snapshots, which writes beside them; only what holds the lease writes there."""
 
     def record(run: Run) -> None:
-        with regrade.held(run):
+        with regrade.held_for_grading(run):
             scores = {"run_id": run.record.run_id, "competition": "c", "graded_at": TIME, "points": []}
             write_record(run.paths.over_time, SnapshotScores, **scores)
             run.write(report=run.record.report)

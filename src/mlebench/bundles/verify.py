@@ -16,7 +16,7 @@ from mlebench.core.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
 from mlebench.core.paths import SCRATCH, bundle_verdict
 from mlebench.data.state import data_identity, preparation_fault, twin_elsewhere
 from mlebench.grade.in_process import GradingJob, Ungraded
-from mlebench.grade.limits import DEFAULT_LIMITS, Limits
+from mlebench.grade.limits import DEFAULT_LIMITS, GradingLimits
 from mlebench.grade.submission import Workers
 from mlebench.records import read, write
 from mlebench.records.bundle import AGREES, CLAIMED, DIFFERS, NOT_REGRADED, BundleVerdict, RunVerdict
@@ -44,7 +44,7 @@ def verify_bundle(
     track: Tracker = iter,
     *,
     jobs: int = 1,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: GradingLimits = DEFAULT_LIMITS,
 ) -> BundleVerdict:
     """Check a bundle, and grade its submissions again with the data of this machine.
 
@@ -75,7 +75,9 @@ def verdict_on(bundle: Bundle, runs_dir: Path) -> BundleVerdict | None:
     return read(path, BundleVerdict) if path.is_file() else None
 
 
-def _rows(bundle: Bundle, registry: Registry, workers: Workers, limits: Limits, track: Tracker) -> list[RunVerdict]:
+def _rows(
+    bundle: Bundle, registry: Registry, workers: Workers, limits: GradingLimits, track: Tracker
+) -> list[RunVerdict]:
     known = set(registry.list_competition_ids())
     folder = bundle.path.absolute().parent  # where grades are logged if the data directory is not writable
     settled: dict[str, tuple[Agreement, str | None]] = {}

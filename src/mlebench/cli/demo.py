@@ -93,9 +93,9 @@ def _prepare_and_run(
     from mlebench.core.processes import cpu_count
     from mlebench.data.pipeline import prepare
     from mlebench.data.sources import TwinSource
-    from mlebench.run import Progress, Request, run
+    from mlebench.run import GroupProgress, Request, run
 
-    class Live(Progress):
+    class Live(GroupProgress):
         def watch(self, group: "Group") -> AbstractContextManager[Callable[[], None]]:
             return live_view(group)
 

@@ -89,7 +89,10 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
         if both:
             raise click.UsageError(f"--profile {BOTH_PROFILES} needs --submission: `mlebench runs submission` makes it")
         summaries = {options["profile"]: _grade_group(group, options, settings)}
-    counts = {profile: _counts(summary) for profile, summary in summaries.items()}
+    counts = {
+        profile: {name: value for name, value in summary.items() if not isinstance(value, list)}
+        for profile, summary in summaries.items()
+    }
     print_json(counts if both else counts[options["profile"]])
     _say_table(summaries)
     failures = UNGRADED_STATUSES + AGENTS_FAULT * strict
@@ -98,18 +101,14 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
             raise SystemExit(FAILED)
 
 
-def _counts(summary: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in summary.items() if not isinstance(value, list)}
-
-
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
     """How many to grade at a time, and within which limits."""
     from mlebench.core.processes import cpu_count
-    from mlebench.grade import Limits
+    from mlebench.grade import GradingLimits
 
     return {
         "jobs": options["jobs"] or min(cpu_count(), MOST_JOBS),
-        "limits": Limits(options["limit"], options["time_limit"], options["memory"]),
+        "limits": GradingLimits(options["limit"], options["time_limit"], options["memory"]),
         "interval": options["interval"],
     }
 
@@ -189,7 +188,9 @@ def _say_table(summaries: dict[str, dict[str, Any]]) -> None:
 def _rows(summary: dict[str, Any]) -> Iterator[list[Any]]:
     for report in summary["competition_reports"]:
         *verdict, reason = _cells(report)
-        yield [report["competition_id"], report["seed"], *verdict, _short_path(report["submission_path"]), reason]
+        path = _one_line(report["submission_path"])
+        path = path if len(path) <= LONGEST_CELL else f"…{path[1 - LONGEST_CELL :]}"  # its end tells it from others
+        yield [report["competition_id"], report["seed"], *verdict, None if path == "None" else path, reason]
     for row in summary["unjudged"]:
         line = f"line {row['line']}" if "line" in row else None
         yield [_short(row["competition_id"]), None, row["status"], None, None, line, _short(row["reason"])]
@@ -206,12 +207,6 @@ def _cells(report: dict[str, Any]) -> list[Any]:
 def _short(text: str | None) -> str | None:
     """One short line of text that an agent or a grader may have written."""
     return None if text is None else shorten(_one_line(text), LONGEST_CELL)
-
-
-def _short_path(path: str) -> str | None:
-    """The end of a path, which tells it from others; None if no submission was named."""
-    text = _one_line(path)
-    return None if text == "None" else text if len(text) <= LONGEST_CELL else f"…{text[1 - LONGEST_CELL :]}"
 
 
 def _one_line(text: str) -> str:

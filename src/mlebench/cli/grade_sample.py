@@ -32,9 +32,9 @@ def command(
     --profile v1,v2 there is a report for each profile.
     """
     from mlebench.core.outcomes import UNGRADED_STATUSES
-    from mlebench.grade import Limits, grade_csv, grade_csv_under_profiles
+    from mlebench.grade import GradingLimits, grade_csv, grade_csv_under_profiles
 
-    options: dict[str, Any] = {"limits": Limits(limit), "interval": interval}
+    options: dict[str, Any] = {"limits": GradingLimits(limit), "interval": interval}
     with spinner(f"grading {submission.name}"):
         if profile == BOTH_PROFILES:
             reports = grade_csv_under_profiles(submission, competition_id, registry_at(data_dir), **options)

@@ -14,7 +14,7 @@ from mlebench.cli.options import FolderOptions, folder_options, json_option
 from mlebench.core.untrusted import one_line, plain
 
 if TYPE_CHECKING:
-    from mlebench.integrity.plagiarism.comparison import CodeComparison, Match
+    from mlebench.integrity.plagiarism.comparison import CodeComparison
 
 NOTEBOOK_HEADER = ["run", "competition", "file", "closest notebook", "contained", "similar", "longest", "that is"]
 RUN_HEADER = ["run", "closest run", "of", "file", "contained", "similar", "longest", "that is"]
@@ -70,37 +70,32 @@ def _plain(rows: Iterator[list[Any]]) -> Iterator[list[Any]]:
     return ([one_line(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
 
 
-def _show_passages(one: "CodeComparison") -> None:
-    for match in (*one.closest, *one.runs):
+def _show_passages(comparison: "CodeComparison") -> None:
+    for match in (*comparison.closest, *comparison.runs):
+        match_name = one_line(match.name) + (f" (a run of {match.agent})" if match.agent else "")
         for passage in match.passages:
-            click.echo(f"\n{one.subject.name} and {_line(match)}: {passage['tokens']} tokens")
+            click.echo(f"\n{comparison.subject.name} and {match_name}: {passage['tokens']} tokens")
             for line in side_by_side(passage, shutil.get_terminal_size((160, 24)).columns):
                 click.echo(line)
-
-
-def _line(match: "Match") -> str:
-    return one_line(match.name) + (f" (a run of {match.agent})" if match.agent else "")
 
 
 def side_by_side(passage: dict[str, Any], width: int) -> Iterator[str]:
     """Two columns of code, line beside line, with their locations above; long lines wrap."""
     room = max(20, (width - 3) // 2)
-    sides = passage["left"], passage["right"]
-    left, right = ([_place(side), "─" * room, *side["text"].split("\n"), *_left_out(side)] for side in sides)
+    left, right = (_code_lines(passage[side], room) for side in ("left", "right"))
     for pair in zip_longest(left, right, fillvalue=""):
         parts = [textwrap.wrap(line, room, **_AS_IT_IS) or [""] for line in pair]
         for one, two in zip_longest(*parts, fillvalue=""):
             yield f"{one:<{room}} │ {two}".rstrip()
 
 
-def _left_out(side: dict[str, Any]) -> list[str]:
-    more = side["lines"] - side["text"].count("\n") - 1
-    return [f"… and {more} more lines"] if more > 0 else []
+def _code_lines(side: dict[str, Any], width: int) -> list[str]:
+    """The location of a passage, its lines, and how many more there are."""
+    cell = f", cell {side['cell']}" if side["cell"] else ""
+    lines = side["text"].split("\n")
+    more = side["lines"] - len(lines)
+    location = f"{' '.join(side['file'].split())}{cell}, line {side['line']}"
+    return [location, "─" * width, *lines, *([f"… and {more} more lines"] if more > 0 else [])]
 
 
 _AS_IT_IS: dict[str, Any] = {"drop_whitespace": False, "replace_whitespace": False, "break_on_hyphens": False}
-
-
-def _place(side: dict[str, Any]) -> str:
-    cell = f", cell {side['cell']}" if side["cell"] else ""
-    return f"{' '.join(side['file'].split())}{cell}, line {side['line']}"

@@ -118,7 +118,9 @@ def live_table(group: Group, width: int) -> "Table":
         line = _state(run).removeprefix(state).lstrip(",: ") if run.record.is_final else last_line(group, run)
         used = _used(usage) if any(usages) else ()
         # As plain text: an agent's output must not act as markup.
-        row = (run.record.competition, str(run.record.seed), state, _time_left(group, run), *used, line)
+        gone = elapsed(run)
+        time_left = "" if gone is None else duration_text(max(0.0, limits_of(group).seconds - gone))
+        row = (run.record.competition, str(run.record.seed), state, time_left, *used, line)
         table.add_row(*(Text(cell) for cell in row))
     return table
 
@@ -129,11 +131,6 @@ def _used(usage: "UsageView | None") -> tuple[str, str, str]:
         return "", "", ""
     tokens = usage.all_tokens
     return f"{usage.calls:,}", "-" if tokens is None else f"{tokens:,}", usage.cost_words
-
-
-def _time_left(group: Group, run: Run) -> str:
-    gone = elapsed(run)
-    return "" if gone is None else duration_text(max(0.0, limits_of(group).seconds - gone))
 
 
 def last_line(group: Group, run: Run) -> str:

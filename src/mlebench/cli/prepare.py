@@ -121,13 +121,12 @@ def command(
         return
     options = Options(keep_raw, not skip_verification, overwrite_checksums, description == "original", force)
     outcomes, possible = _set_impossible_aside(registry, chosen, source, options)
-    with watching(possible) as watch:
-        for outcome in prepare_many(
-            registry, possible, source, options, jobs=jobs, overwrite_leaderboard=overwrite_leaderboard, watch=watch
-        ):
+    with watching(possible) as progress:
+        settings: dict[str, Any] = {"jobs": jobs, "overwrite_leaderboard": overwrite_leaderboard, "progress": progress}
+        for outcome in prepare_many(registry, possible, source, options, **settings):
             outcomes.append(outcome)
             _say(outcome, one_of_many=len(chosen) > 1)
-            watch[outcome.id].end()
+            progress[outcome.id].end()
     _conclude(sorted(outcomes, key=lambda outcome: chosen.index(outcome.id)), registry.get_data_dir())
 
 

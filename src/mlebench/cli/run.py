@@ -33,7 +33,7 @@ from mlebench.core.paths import RunPaths
 from mlebench.records.group import FOLDERS, NETWORKS, GroupRecord
 from mlebench.records.run import RUNNING
 from mlebench.records.run_groups import Group, Run, find_group, unfinished
-from mlebench.run import GroupCancelledError, Progress, Request, RunsInterrupted, resume, run
+from mlebench.run import GroupCancelledError, GroupProgress, Request, RunsInterrupted, resume, run
 from mlebench.run.gpus import MOST_RUNS_PER_GPU
 from mlebench.run.request import AUTO
 from mlebench.sandbox import BACKENDS, sandbox_named
@@ -297,7 +297,7 @@ def _warn_of_other_files(options: dict[str, Any], earlier: GroupRecord) -> None:
         log_line(f"Warning: {warning}")
 
 
-class _RunProgress(Progress):
+class _RunProgress(GroupProgress):
     """Shows a group's runs on the terminal."""
 
     def __init__(self, bundle: "Bundle | None" = None, group: Group | None = None):

@@ -19,7 +19,6 @@ from mlebench.core.files import LFS_POINTER, is_lfs_pointer
 from mlebench.core.untrusted import ANY_SIZE, UntrustedFileError, one_line, open_untrusted, plain
 
 if TYPE_CHECKING:
-    from mlebench.records.group import AgentFacts
     from mlebench.records.run import RunConditions
     from mlebench.records.run_groups import Group, Run
     from mlebench.records.usage import ModelUsage
@@ -233,9 +232,10 @@ def _tell(group: "Group", run: "Run") -> None:
     from mlebench.records.conditions import options_text
     from mlebench.run.model_usage import outcome_words
 
-    record, conditions, report = run.record, run.record.conditions, run.record.report
+    record, conditions, report, agent = run.record, run.record.conditions, run.record.report, group.record.agent
     _line("run", record.run_id)
-    _line("agent", _with_details(group.record.agent))
+    details = [f"{name} {value}" for name in ("model", "scaffold") if (value := getattr(agent, name))]
+    _line("agent", ", ".join([agent.name, *details]))
     _line("options", options_text(group.record.agent_options))
     _line("origin", group.record.origin_words)
     seed = "unknown" if record.seed is None else record.seed
@@ -301,8 +301,10 @@ def _tell_model(group: "Group", run: "Run") -> None:
         _line("model", one_line(f"{', '.join(model.models)} at {model.endpoint}{budget}"))
     if usage := usage_so_far(run):
         _line("calls", _calls_text(usage))
-        _line("tokens", _tokens_text(usage))
-        _line("cost", _cost_text(usage))
+        counts = {name: getattr(usage, f"{name}_tokens") for name in ("input", "cached", "output", "reasoning")}
+        _line("tokens", ", ".join(f"{count} {name}" for name, count in counts.items() if count is not None))
+        at_least = "at least " if usage.is_lower_bound else ""
+        _line("cost", "unknown" if usage.cost is None else f"{at_least}{usage.cost:.4f} US dollars")
 
 
 def _tell_packages(group: "Group", run: "Run") -> None:
@@ -334,42 +336,23 @@ def _calls_text(usage: "ModelUsage") -> str:
     return ", ".join(parts)
 
 
-def _tokens_text(usage: "ModelUsage") -> str:
-    counts = {name: getattr(usage, f"{name}_tokens") for name in ("input", "cached", "output", "reasoning")}
-    return ", ".join(f"{count} {name}" for name, count in counts.items() if count is not None)
-
-
-def _cost_text(usage: "ModelUsage") -> str:
-    if usage.cost is None:
-        return "unknown"
-    return f"{'at least ' if usage.is_lower_bound else ''}{usage.cost:.4f} US dollars"
-
-
 def _line(name: str, value: Any) -> None:
     """A fact. Records quote what agents wrote, such as the last line of a log."""
     if value not in (None, ""):
         click.echo(f"{name:<14}{' '.join(plain(str(value)).splitlines())}")
 
 
-def _with_details(agent: "AgentFacts") -> str:
-    details = [f"{name} {value}" for name in ("model", "scaffold") if (value := getattr(agent, name))]
-    return ", ".join([agent.name, *details])
-
-
 def _limits_text(conditions: "RunConditions") -> str:
     limits, enforced_by = conditions.limits, conditions.kept
     if limits is None:
         return ""
+    cpus = limits.cpus or 0
     shared = f" ({runs} runs share each)" if (runs := conditions.runs_per_gpu or 1) > 1 else ""
     return (
-        f"{duration_text(limits.seconds)} of time, {_count(limits.cpus or 0, 'CPU')} ({enforced_by.get('cpu')}), "
+        f"{duration_text(limits.seconds)} of time, {cpus:g} CPU{'s' * (cpus != 1)} ({enforced_by.get('cpu')}), "
         f"{size_text(limits.memory or 0)} of memory ({enforced_by.get('memory')}), "
         f"{size_text(limits.disk or 0)} of disk, GPUs: {', '.join(conditions.gpus) or 'none'}{shared}"
     )
-
-
-def _count(number: float, noun: str) -> str:
-    return f"{number:g} {noun}{'s' * (number != 1)}"
 
 
 def _times(run: "Run") -> str:

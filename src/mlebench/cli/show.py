@@ -45,7 +45,7 @@ def command(competition_id: str, as_json: bool, description: str | None, data_di
 
 
 def _facts(competition: Competition) -> dict[str, Any]:
-    board = read_leaderboard(competition.leaderboard)
+    board, sample = read_leaderboard(competition.leaderboard), competition.sample_score
     if fault := preparation_fault(competition):
         fault += twin_elsewhere([competition])
     return {
@@ -60,7 +60,7 @@ def _facts(competition: Competition) -> dict[str, Any]:
         **Thresholds.of(board).withholding(competition.medals_withheld)._asdict(),
         "board": competition.board,
         "medals_withheld": list(competition.medals_withheld),
-        "sample_score": _or_null(competition.sample_score),
+        "sample_score": sample if sample is not None and not math.isnan(sample) else None,  # JSON has no NaN
         "profile": competition.profile,
         "version": competition.version,
         "release": RELEASES.get(competition.profile),
@@ -70,8 +70,3 @@ def _facts(competition: Competition) -> dict[str, Any]:
         "description": str(CompetitionConfig.load(competition.folder, competition.profile).description_file),
         "known_issues": [asdict(issue) for issue in competition.known_issues],
     }
-
-
-def _or_null(score: float | None) -> float | None:
-    """JSON has no NaN."""
-    return None if score is None or math.isnan(score) else score

@@ -41,24 +41,26 @@ def command(competition: str, golden: Path | None, as_json: bool, profile: str) 
     logging.getLogger("mlebench").setLevel(logging.CRITICAL)  # submissions are refused by the dozen, on purpose
     failed, rows = 0, []
     with TemporaryDirectory() as folder:
-        found = _registry(competition, Path(folder), profile).get_competition(Path(competition).resolve().name)
-        outcomes = run_contract(found, figures)
-        while outcome := _next(outcomes):
+        checked = _registry(competition, Path(folder), profile).get_competition(Path(competition).resolve().name)
+        outcomes = run_contract(checked, figures)
+        while True:
+            with spinner("checking"):
+                outcome = next(outcomes, None)
+            if outcome is None:
+                break
             failed += bool(outcome.faults)
-            rows.append(_row(outcome))
+            rows.append(row := _row(outcome))
             if not as_json:
-                _show(rows[-1])
+                click.echo(f"{STATES[row['state']]:<9}  {row['check']:<13}  {row['what']}")
+                for fault in row["faults"]:
+                    click.echo(f"{'':<9}  - {fault}")
     if as_json:
         print_json(rows)
     else:
-        click.echo(_summary(found.id, len(rows), failed), err=True)
+        verdict = f": {failed} of {len(rows)} checks failed" if failed else " satisfies the contract"
+        click.echo(f"{checked.id}{verdict}", err=True)
     if failed:
         raise SystemExit(FAILED)
-
-
-def _next(outcomes: Any) -> "CheckOutcome | None":
-    with spinner("checking"):
-        return next(outcomes, None)
 
 
 def _registry(competition: str, data_dir: Path, profile: str) -> Registry:
@@ -83,13 +85,3 @@ def _row(outcome: "CheckOutcome") -> dict[str, Any]:
         "state": state,
         "faults": outcome.faults or [],
     }
-
-
-def _show(row: dict[str, Any]) -> None:
-    click.echo(f"{STATES[row['state']]:<9}  {row['check']:<13}  {row['what']}")
-    for fault in row["faults"]:
-        click.echo(f"{'':<9}  - {fault}")
-
-
-def _summary(id: str, checks: int, failed: int) -> str:
-    return f"{id} satisfies the contract" if not failed else f"{id}: {failed} of {checks} checks failed"

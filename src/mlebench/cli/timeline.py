@@ -13,7 +13,8 @@ def timeline_lines(timeline: Timeline, most: int = MOST_LINES) -> Iterator[str]:
     has_thoughts = any(event.source == AGENT and event.kind == "thought" for event in timeline.events)
     for event in timeline.events:
         step = "" if event.step is None else f"step {event.step}"
-        yield f"{duration_text(max(0.0, event.time - timeline.begun)):>9}  {step:<9} {_mark(event)}{event.title}"
+        kind = f"{event.kind}: " if event.kind in ("call", "action", "validation") else ""  # the title does not say
+        yield f"{duration_text(max(0.0, event.time - timeline.begun)):>9}  {step:<9} {kind}{event.title}"
         # The agent usually repeats what the model said, but the gateway's copy is the one to trust, so a little stays.
         shown = min(most, 2) if has_thoughts and event.source == GATEWAY else most
         yield from (f"{'':<11}  {line}".rstrip() for line in _excerpt(event, shown))
@@ -22,11 +23,6 @@ def timeline_lines(timeline: Timeline, most: int = MOST_LINES) -> Iterator[str]:
         yield f"Model calls, according to the {timeline.usage.source}: {_usage_text(timeline)}"
     for item in timeline.left_out:
         yield f"Left out: {item}"
-
-
-def _mark(event: TimelineEvent) -> str:
-    """A mark for what the title does not say."""
-    return f"{event.kind}: " if event.kind in ("call", "action", "validation") else ""
 
 
 def _excerpt(event: TimelineEvent, most: int) -> list[str]:

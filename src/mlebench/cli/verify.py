@@ -54,7 +54,7 @@ def _prepared(registry: Registry) -> list[str]:
     """Everything that is prepared, or was and has lost files since."""
     data_dir = registry.get_data_dir()
 
-    def is_prepared(id: str) -> bool:
+    def was_prepared(id: str) -> bool:
         where = CompetitionPaths(data_dir, id, registry.profile)
         try:
             if not where.prepared.is_dir():
@@ -65,7 +65,7 @@ def _prepared(registry: Registry) -> list[str]:
 
     with disk_errors(data_dir, data_dir):
         there = {path.name for path in data_dir.iterdir()} if data_dir.is_dir() else set()
-        chosen = [id for id in registry.list_competition_ids() if id in there and is_prepared(id)]
+        chosen = [id for id in registry.list_competition_ids() if id in there and was_prepared(id)]
     if not chosen:
         twins = default_data_dir(twin=True)
         hint = f"; twins are in {twins}" if twins != data_dir and holds_twins(twins) else ""

@@ -136,11 +136,7 @@ def _permuted(case: CompetitionCase, answers: Any) -> Any:
     rows = np.flatnonzero((truth >= 0).all(axis=1)) if case.config.uncounted_rows else source
     source[rows] = np.random.RandomState(3).permutation(rows)
     if case.config.truth_is_an_order:
-        moved = table.assign(**{name: truth[name].map(_words_reversed) for name in truth})
+        moved = table.assign(**{name: truth[name].map(lambda text: " ".join(reversed(text.split()))) for name in truth})
     else:
         moved = table.assign(**{name: truth[name].to_numpy()[source] for name in truth})
     return moved.to_dict("records") if isinstance(answers, list) else moved
-
-
-def _words_reversed(text: str) -> str:
-    return " ".join(reversed(text.split()))

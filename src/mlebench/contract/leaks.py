@@ -104,7 +104,9 @@ class LeakSearch:
             for pattern in (pattern for pattern, names in ((labelled, train), (unlabelled, test)) if not names):
                 yield f"no public file matches {pattern!r}, which `contract.labelled_files` in {CONFIG} names."
             self.compared.add(labelled)
-            known = {**dict.fromkeys(train.values()), **({} if self._rules.renumbered else _names(train))}
+            known: set[bytes | str] = {*train.values()}
+            if not self._rules.renumbered:
+                known.update(PurePosixPath(name).name for name in train)
             for name, content in test.items():
                 if content in known or PurePosixPath(name).name in known:
                     yield f"{name} is to be predicted, but is also among the labelled files {labelled}: remove it."
@@ -146,7 +148,3 @@ def _rows(table: pd.DataFrame, keys: list[str]) -> set[tuple[str, ...]]:
 
 def _matching(files: dict[str, bytes], pattern: str) -> dict[str, bytes]:
     return {name: content for name, content in files.items() if fnmatchcase(name, pattern)}
-
-
-def _names(files: dict[str, bytes]) -> dict[str, None]:
-    return {PurePosixPath(name).name: None for name in files}

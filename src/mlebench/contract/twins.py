@@ -61,7 +61,7 @@ def _with_plain_paths(competition: Competition) -> None:
     """As existing clients call it: the function itself, if it takes paths."""
     preparer = competition.prepare_fn
     function = getattr(preparer, "function", preparer)
-    direct = competition.prepare_for_engine is not function
+    direct = competition.kit_prepare_fn is not function
     for folder in (competition.public_dir, competition.private_dir):
         folder.mkdir(parents=True)
     (function if direct else preparer)(competition.raw_dir, competition.public_dir, competition.private_dir)

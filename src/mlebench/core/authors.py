@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cache, wraps
 from inspect import Parameter, Signature, isclass, signature, unwrap
 from pathlib import Path
-from types import NoneType, TracebackType, UnionType
+from types import NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from mlebench.core.errors import (
@@ -67,10 +67,10 @@ def location_in_code(error: BaseException, *, raised_there: bool = False) -> str
     """File and line of a competition's code that led to an exception or, on request, that raised it."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{Path(error.filename).name}, line {error.lineno}"
-    for step in reversed([*_steps(error.__traceback__)]):
-        package, room, *inner = [*step.tb_frame.f_globals.get("__name__", "").split("."), ""]
+    for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
+        package, room, *inner = [*frame.f_globals.get("__name__", "").split("."), ""]
         if package == "mlebench" and room == "competitions" and len(inner) > 1:
-            return f"{Path(step.tb_frame.f_code.co_filename).name}, line {step.tb_lineno}"
+            return f"{Path(frame.f_code.co_filename).name}, line {line}"
         if raised_there and package == "mlebench" and room not in _LIBRARIES:
             return None
     return None
@@ -90,12 +90,6 @@ def require_parameters(function: Callable[..., Any], *names: str) -> None:
         name = function.__name__
         fault = f"`{name}` cannot be called as `{name}({', '.join(names)})`: give it these parameters"
         raise CompetitionError(fault, location_of_function(function)) from None
-
-
-def _steps(step: TracebackType | None) -> Iterator[TracebackType]:
-    while step:
-        yield step
-        step = step.tb_next
 
 
 def _in_words(error: BaseException) -> str:
@@ -122,7 +116,7 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
             values: Sequence[Any] = value if declared.parameters[name].kind is Parameter.VAR_POSITIONAL else (value,)
             for item in values if name in hints else ():
                 if not any(_fits(item, arm) for arm in _arms(hints[name])):
-                    raise CompetitionError(_refusal(function.__name__, name, item, hints[name]))
+                    raise CompetitionError(_argument_fault(function.__name__, name, item, hints[name]))
         return function(*args, **kwargs)
 
     return call
@@ -140,20 +134,17 @@ def _meant(declared: Signature, kwargs: Mapping[str, Any]) -> str:
     return f"; {did_you_mean(unknown[0], [name for name in declared.parameters if name != 'self'])}" if unknown else ""
 
 
-def _refusal(function: str, name: str, value: Any, hint: Any) -> str:
+def _argument_fault(function: str, name: str, value: Any, hint: Any) -> str:
     """What an argument should be, and what it is."""
     arms = [arm for arm in _arms(hint) if arm is not NoneType]
     words = [word for arm in arms if get_origin(arm) is Literal for word in get_args(arm)]
     kinds = [*map(repr, words), *(_name(arm) for arm in arms if get_origin(arm) is not Literal)]
     kind = type(value).__name__
-    shown = (
-        f"the text {value!r}"[:_LONGEST] if isinstance(value, str) else "None" if value is None else _with_article(kind)
-    )
-    hints = (
-        [did_you_mean(value, words)] if words and isinstance(value, str) else [_ADVICE[kind]] if kind in _ADVICE else []
-    )
+    actual, hints = "None" if value is None else _with_article(kind), [_ADVICE[kind]] if kind in _ADVICE else []
+    if isinstance(value, str):
+        actual, hints = f"the text {value!r}"[:_LONGEST], [did_you_mean(value, words)] if words else hints
     wanted = " or ".join(dict.fromkeys(kinds)) if len(kinds) < 4 else f"one of {', '.join(kinds)}"
-    return f"`{function}` takes {wanted} as `{name}`, not {': '.join([shown, *hints])}"
+    return f"`{function}` takes {wanted} as `{name}`, not {': '.join([actual, *hints])}"
 
 
 def _arms(hint: Any) -> list[Any]:

@@ -50,7 +50,7 @@ def download_and_prepare_dataset(
     if not overwrite_checksums and preparation_fault(competition) is None:  # also a twin, where no real data may go
         return
     # `keep_raw` has always been the default here; it keeps raw files, but does not unpack any just to keep them.
-    keep_raw = keep_raw and competition.prepare_for_engine is None
+    keep_raw = keep_raw and competition.kit_prepare_fn is None
     options = Options(keep_raw, verify=not skip_verification, overwrite_checksums=overwrite_checksums)
     # Looked up by name at call time: some scripts replace it with their own.
     source = KaggleSource(download=lambda paths, *_: download_dataset(competition_id=paths.id, download_dir=paths.root))

@@ -42,27 +42,27 @@ def prepare_many(
     *,
     jobs: int = 1,
     overwrite_leaderboard: bool = False,
-    watch: Mapping[str, Progress] | None = None,
+    progress: Mapping[str, Progress] | None = None,
 ) -> Iterator[PrepareOutcome]:
-    """Prepare competitions, `jobs` at a time; outcomes come as they end. `watch` has a watcher for each id.
+    """Prepare competitions, `jobs` at a time; outcomes come as they end. `progress` has an object for each id.
 
     With fewer competitions than jobs, each gets more threads. Several competitions always run in separate processes,
     even one at a time: code that ends its process, or is killed for lack of memory, does not end the others.
     """
-    watchers = watch or {}
+    trackers = progress or {}
     arguments = (Registry(registry.get_data_dir(), registry.profile), source, options, overwrite_leaderboard)
     threads = jobs // max(1, min(jobs, len(ids)))
     if len(ids) <= 1:
         _use_threads(threads)
         for id in ids:
-            yield _prepare_one(id, *arguments, watch=watchers.get(id, SILENT))
+            yield _prepare_one(id, *arguments, progress=trackers.get(id, SILENT))
         return
     with Calls(jobs) as calls:
 
         def begin(id: str) -> Future[PrepareOutcome]:
-            watcher = watchers.get(id)
-            listener = (lambda event: watcher.tell(*event)) if watcher else None
-            work = id, arguments, threads, watcher is not None
+            tracker = trackers.get(id)
+            listener = (lambda event: tracker.tell(*event)) if tracker else None
+            work = id, arguments, threads, tracker is not None
             return calls.submit(call, _prepare_isolated, work, preload=["mlebench.data.preload"], listener=listener)
 
         begun = {begin(id): id for id in ids}
@@ -99,10 +99,10 @@ def _use_threads(count: int) -> None:
 
 
 def _prepare_isolated(work: tuple[str, tuple[Any, ...], int, bool]) -> PrepareOutcome:
-    id, arguments, threads, is_watched = work
+    id, arguments, threads, reports_progress = work
     _use_threads(threads)
     logging.disable(logging.INFO)
-    outcome = _prepare_one(id, *arguments, watch=_CallerProgress() if is_watched else SILENT)
+    outcome = _prepare_one(id, *arguments, progress=_CallerProgress() if reports_progress else SILENT)
     return outcome._replace(error=None)  # its class may be the competition's own, which our caller cannot load
 
 
@@ -120,13 +120,13 @@ def _reservations(competition: Competition, options: Options) -> str:
 
 
 def _prepare_one(
-    id: str, registry: Registry, source: RawSource, options: Options, overwrite_leaderboard: bool, watch: Progress
+    id: str, registry: Registry, source: RawSource, options: Options, overwrite_leaderboard: bool, progress: Progress
 ) -> PrepareOutcome:
     try:
         competition = registry.get_competition(id)
         if overwrite_leaderboard:
             ensure_leaderboard_exists(competition, force=True)
-        if prepare(competition, source, options, watch):
+        if prepare(competition, source, options, progress):
             return PrepareOutcome(id, "prepared")
         return PrepareOutcome(id, "already prepared", _reservations(competition, options))
     except RulesNotAcceptedError as error:

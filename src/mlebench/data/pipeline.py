@@ -83,7 +83,7 @@ def prepare(
     competition: Competition,
     source: RawSource | None = None,
     options: Options = Options(),  # noqa: B008 it is frozen
-    watch: Progress = SILENT,
+    progress: Progress = SILENT,
 ) -> bool:
     """Prepare a competition's data; False if it was already prepared."""
     source = source or LocalSource()
@@ -96,49 +96,51 @@ def prepare(
             _remove_if_possible(folders.replaced)
             restore_modes(folders)
             return False
-        with _locked(folders, watch) as require_lock:
+        with _locked(folders, progress) as require_lock:
             _restore(folders)
             if _is_ready(competition, source, options):  # the process that held the lock has done it
                 return False
             _refuse_to_replace(competition)
             remove(folders.replaced)
             try:
-                _fetch_and_stage(competition, source, options, watch)
+                _fetch_and_stage(competition, source, options, progress)
             except SystemExit as error:  # one competition's code must not end work on the others
                 raise RuntimeError(f"the code of {competition.id} called sys.exit({error.code!r})") from error
-            watch.tell("sharing files")
+            progress.tell("sharing files")
             share_files(folders)
             _refuse_to_replace(competition)  # a run may have begun meanwhile
             require_lock()
-            _publish(competition, watch)
+            _publish(competition, progress)
     return True
 
 
-def _fetch_and_stage(competition: Competition, source: RawSource, options: Options, watch: Progress) -> None:
+def _fetch_and_stage(competition: Competition, source: RawSource, options: Options, progress: Progress) -> None:
     """Get raw data, prepare it in the staging folder, write its manifest, and check it against what is published."""
     folders = competition.paths
     _refuse_foreign_leftovers(competition)
-    watch.tell("getting the data")
+    progress.tell("getting the data")
     if options.force and isinstance(source, TwinSource):
         source.forget(folders)  # its code may have changed
-    raw = source.fetch(competition, watch)
+    raw = source.fetch(competition, progress)
     if fault := missing_beside_archive(competition, raw.parent, raw):
         raise PrerequisiteError(fault)
     check = options.verify and not source.twin and not options.overwrite_checksums
-    known = check and raw.is_file() and check_archive(competition, raw, watch)
+    known = check and raw.is_file() and check_archive(competition, raw, progress)
     with explain_prepare_failure(competition, trusted=known or source.twin):
-        entries = _stage(competition, source, raw, options, watch)
-    entries = with_checksums(folders.staging, entries, watch)
+        entries = _stage(competition, source, raw, options, progress)
+    entries = with_checksums(folders.staging, entries, progress)
     description = ORIGINAL if options.original_description else OURS
     code = code_hash(competition, twin=source.twin)
-    watch.tell("grading gold")
+    progress.tell("grading gold")
     gold = measure_gold(competition, folders.staging)
-    tables = write_manifest(competition, folders.staging, source.describe(raw), entries, description, code, watch, gold)
+    tables = write_manifest(
+        competition, folders.staging, source.describe(raw), entries, description, code, progress, gold
+    )
     if options.overwrite_checksums:
         overwrite(competition, raw, tables)
     if check:
         check_prepared(competition, tables)
-        check_sample_score(competition, watch)
+        check_sample_score(competition, progress)
 
 
 def _refuse_to_replace(competition: Competition) -> None:
@@ -146,7 +148,7 @@ def _refuse_to_replace(competition: Competition) -> None:
         refuse_while_open(competition, "preparing it again")
 
 
-def _publish(competition: Competition, watch: Progress) -> None:
+def _publish(competition: Competition, progress: Progress) -> None:
     """Rename staging to prepared, with the planned files alone: what attempts needed or left when killed is removed."""
     folders = competition.paths
     named = (competition.answers, competition.gold_submission, competition.sample_submission)
@@ -155,7 +157,7 @@ def _publish(competition: Competition, watch: Progress) -> None:
         *(path.relative_to(folders.prepared).parts[0] for path in named if path.is_relative_to(folders.prepared)),
     }
     if folders.unpacked.exists():  # renamed first: a half-removed one must not look complete
-        watch.tell("tidying up")
+        progress.tell("tidying up")
         remove(folders.unpacked.rename(folders.staging / f"{paths.SCRATCH}{folders.unpacked.name}"))
     for leftover in folders.staging.iterdir():
         if leftover.name not in {*planned, folders.attempt.name}:
@@ -197,13 +199,13 @@ def _refuse_foreign_leftovers(competition: Competition) -> None:
 
 
 def _stage(
-    competition: Competition, source: RawSource, raw: Path, options: Options, watch: Progress
+    competition: Competition, source: RawSource, raw: Path, options: Options, progress: Progress
 ) -> Iterable[FileEntry]:
     """Fill the staging folder, or continue to; returns what is known about each file in it, sorted by name."""
     competition_paths = competition.paths
-    prepare = competition.prepare_for_engine
+    prepare = competition.kit_prepare_fn
     if raw.is_file() and (prepare is None or options.keep_raw):
-        raw = _unpack_raw(competition, raw, options, watch)
+        raw = _unpack_raw(competition, raw, options, progress)
     attempt = {
         "versions": library_versions(),
         "code": code_hash(competition, twin=source.twin, with_ours=True),  # work by different code is not resumed
@@ -219,7 +221,7 @@ def _stage(
     if prepare:
         from mlebench.kit.outputs import run_prepare
 
-        entries = run_prepare(prepare, raw, *folders, watch, competition_paths.unpacked, competition_paths.written)
+        entries = run_prepare(prepare, raw, *folders, progress, competition_paths.unpacked, competition_paths.written)
     else:
         competition.prepare_fn(raw=raw, public=folders[0], private=folders[1])
         entries = files_in(competition_paths.staging)
@@ -242,7 +244,7 @@ def _remove_leftovers(staging: Path, entries: Iterable[FileEntry]) -> None:
         (staging / name).unlink()
 
 
-def _unpack_raw(competition: Competition, archive: Path, options: Options, watch: Progress) -> Path:
+def _unpack_raw(competition: Competition, archive: Path, options: Options, progress: Progress) -> Path:
     """Return the archive as a folder: as raw/ if it is kept, where it must not replace anything."""
     folders = competition.paths
     if options.keep_raw and folders.raw.is_dir() and any(folders.raw.iterdir()):
@@ -257,7 +259,7 @@ def _unpack_raw(competition: Competition, archive: Path, options: Options, watch
         raise PrerequisiteError(
             f"{folders.raw} is a link or a mount, not a folder to unpack into: prepare without --keep-raw"
         )
-    folder = unpack(archive, folders, competition.beside_archive, watch)
+    folder = unpack(archive, folders, competition.beside_archive, progress)
     return folder.rename(folders.raw) if options.keep_raw else folder
 
 
@@ -317,12 +319,12 @@ def _check_complete(competition: Competition) -> None:
 
 
 @contextmanager
-def _locked(folders: paths.CompetitionPaths, watch: Progress) -> Iterator[Callable[[], None]]:
+def _locked(folders: paths.CompetitionPaths, progress: Progress) -> Iterator[Callable[[], None]]:
     folders.root.mkdir(parents=True, exist_ok=True)
 
     def waiting() -> None:
         logger.info("Waiting: another process is preparing %s", folders.id)
-        watch.tell("waiting for another process")
+        progress.tell("waiting for another process")
 
     with held(folders.lock, waiting) as require_lock:
         yield require_lock

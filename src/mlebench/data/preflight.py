@@ -37,7 +37,7 @@ def shared_faults(competitions: Sequence[Competition], source: RawSource, option
 
     It may be the data directory, or Kaggle, for those that need something from there. Each is tried once for all.
     """
-    lacking = [competition for competition in competitions if options.force or not _is_prepared(competition)]
+    lacking = [competition for competition in competitions if options.force or not _counts_as_prepared(competition)]
     if not lacking:
         return {}
     data_dir = lacking[0].paths.data_dir
@@ -92,10 +92,10 @@ def check_all(competitions: Sequence[Competition], source: RawSource) -> Iterato
 
 
 def _missing(competition: Competition) -> bool:
-    return not _is_prepared(competition) and not _has_raw_data(competition)
+    return not _counts_as_prepared(competition) and not _has_raw_data(competition)
 
 
-def _is_prepared(competition: Competition) -> bool:
+def _counts_as_prepared(competition: Competition) -> bool:
     try:
         return preparation_fault(competition) is None
     except OSError:  # reported when it is checked or prepared

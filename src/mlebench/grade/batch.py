@@ -14,7 +14,7 @@ from mlebench.core.os_errors import reason_of
 from mlebench.core.outcomes import UNGRADED_STATUSES
 from mlebench.core.paths import grading_report, timestamp
 from mlebench.grade.in_process import GradingJob, Ungraded
-from mlebench.grade.limits import DEFAULT_LIMITS, Limits
+from mlebench.grade.limits import DEFAULT_LIMITS, GradingLimits
 from mlebench.grade.submission import Workers
 from mlebench.registry import Registry
 from mlebench.registry import registry as default_registry
@@ -45,7 +45,7 @@ def grade_jsonl(
     track: Tracker = iter,
     *,
     jobs: int = 1,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: GradingLimits = DEFAULT_LIMITS,
     interval: bool = False,
 ) -> dict[str, Any]:
     """Grade the submissions that a JSON-lines file names; write `<timestamp>_grading_report.json` and return it.
@@ -76,7 +76,7 @@ def grade_entries(
     track: Tracker = iter,
     *,
     jobs: int = 1,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: GradingLimits = DEFAULT_LIMITS,
     interval: bool = False,
     earlier: Mapping[int, CompetitionReport] | None = None,
     seen: str | None = None,

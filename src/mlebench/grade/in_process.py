@@ -5,7 +5,6 @@ import io
 import logging
 import math
 import os
-from collections.abc import Sized
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -37,7 +36,7 @@ from mlebench.data.state import data_identity, description_kind, require_prepare
 from mlebench.grade.badges import badges_of, badges_to_text
 from mlebench.grade.groups import count_groups, hash_of_groups, read_groups
 from mlebench.grade.leaderboard import Position
-from mlebench.grade.limits import DEFAULT_LIMITS, Limits
+from mlebench.grade.limits import DEFAULT_LIMITS, GradingLimits
 from mlebench.grade.log import log_grade
 from mlebench.records import now
 from mlebench.registry import Competition, make_importable
@@ -73,7 +72,7 @@ class GradingJob(NamedTuple):
     registry: HasCompetitions
     competition_id: str
     path: str
-    limits: Limits = DEFAULT_LIMITS
+    limits: GradingLimits = DEFAULT_LIMITS
     fallback_log_dir: Path | None = None
     run: RunInfo | None = None
     interval: bool = False
@@ -234,7 +233,7 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
     groups = read_groups(competition) if interval else None
     try:
         answers = answers_for_grader(competition)
-        test_units = _test_units(competition, answers)
+        test_units = count_groups(competition) or len(answers)  # groups of rows where the profile has them
         score = competition.grader.score(submission, answers)
     except InvalidSubmissionError as error:
         return _invalid(error, sha256)
@@ -252,11 +251,6 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
     fault = None if math.isfinite(score) else f"the score is {score}, which is not a finite number"
     drawn = _drawn(unchanged, competition, score, groups) if unchanged is not None else None
     return Verdict(GRADED, score, fault, sha256, drawn, test_units)
-
-
-def _test_units(competition: Competition, answers: Sized) -> int:
-    """How many groups the test rows form, where the profile groups them, or else how many rows the answers have."""
-    return count_groups(competition) or len(answers)
 
 
 def _drawn(

@@ -19,7 +19,7 @@ INTERVAL_SECONDS = 120.0  # the most time to spend on an interval
 PATIENCE = 10  # how much longer than its CPU time grading may take on a busy machine
 
 
-class Limits(NamedTuple):
+class GradingLimits(NamedTuple):
     """Limits of the user's own for grading one submission, besides the default ones; None: no others."""
 
     size: int = LARGEST_SUBMISSION  # bytes of the submission
@@ -27,7 +27,7 @@ class Limits(NamedTuple):
     memory: int | None = None  # bytes; enforced where the system has /proc
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = GradingLimits()
 
 
 class Allowance(NamedTuple):

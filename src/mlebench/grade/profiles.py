@@ -15,7 +15,7 @@ from mlebench.core.outcomes import NOT_PREPARED
 from mlebench.core.paths import PROFILES
 from mlebench.data.state import preparation_fault, read_manifest_head, require_prepared
 from mlebench.grade.batch import SubmissionLine, Tracker, grade_entries, read_entries
-from mlebench.grade.limits import DEFAULT_LIMITS, Limits
+from mlebench.grade.limits import DEFAULT_LIMITS, GradingLimits
 from mlebench.grade.submission import grade_csv
 from mlebench.registry import Competition, Registry
 from mlebench.registry import registry as default_registry
@@ -42,7 +42,7 @@ def grade_jsonl_under_profiles(
     track: Tracker = iter,
     *,
     jobs: int = 1,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: GradingLimits = DEFAULT_LIMITS,
     interval: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Grade the submissions that a JSON-lines file names under v1 and v2; return the grading report of each profile.

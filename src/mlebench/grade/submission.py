@@ -29,7 +29,7 @@ from mlebench.grade.in_process import (
     with_data,
     with_verdict,
 )
-from mlebench.grade.limits import Allowance, Limits, size_of
+from mlebench.grade.limits import Allowance, GradingLimits, size_of
 from mlebench.grade.log import log_grade
 from mlebench.records.data import GoldCost
 from mlebench.registry import Competition, competition_of, make_importable
@@ -54,7 +54,7 @@ def grade_csv(
     limit: int = LARGEST_SUBMISSION,
     fallback_log_dir: Path | None = None,
     interval: bool = False,
-    limits: Limits | None = None,
+    limits: GradingLimits | None = None,
 ) -> CompetitionReport:
     """Grade a submission. Only the private folder is needed; a fault of the submission ends as a report.
 

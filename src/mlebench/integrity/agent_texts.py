@@ -69,7 +69,7 @@ def texts_of(subject: Subject) -> AgentTexts:
         if name == trajectory(source.root).name:
             _add_lines(texts, source, _told)
         elif has_gateway and source.parts[1:] == (trace_name,):  # otherwise a file of that name is the agent's own
-            _add_lines(texts, source, _answered)
+            _add_lines(texts, source, lambda call: (ANSWER, said(call.get("answer"))))
         else:
             _add(texts, source, CODE if _suffix(source) in _PROGRAMS else LOG)
     for source in subject.code:
@@ -136,7 +136,3 @@ def _told(line: dict[str, Any]) -> tuple[str, str]:
     if kind == LOG and value is None:
         return kind, as_json(line)
     return kind, value if isinstance(value, str) else as_json(value)
-
-
-def _answered(call: dict[str, Any]) -> tuple[str, str]:
-    return ANSWER, said(call.get("answer"))

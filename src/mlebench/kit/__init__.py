@@ -28,18 +28,18 @@ from mlebench.kit.detections import parse_objects
 from mlebench.kit.headers import npy_shape, png_size
 from mlebench.kit.image_catalogues import ImageCatalogue
 from mlebench.kit.outputs import Output, accepts_paths
-from mlebench.kit.picture_groups import (
-    connected,
-    groups_of_pictures,
-    picture_hash,
-    split_by_likeness,
-    write_groups,
-)
 from mlebench.kit.raw import Raw, RawFile, open_raw
 from mlebench.kit.rle import RunLengths, decode_runs, encode_runs, parse_masks, parse_runs
 from mlebench.kit.samples import public_sample, public_sample_bytes, with_both_classes
 from mlebench.kit.secret_draws import secret_order, secret_random
-from mlebench.kit.sequence_groups import groups_of_sequences
+from mlebench.kit.similar_items import (
+    connected,
+    groups_of_pictures,
+    groups_of_sequences,
+    picture_hash,
+    split_by_likeness,
+    write_groups,
+)
 from mlebench.kit.splits import split_groups, split_per_class, split_rows, split_whole_groups
 from mlebench.kit.tokens import TokenSplit, split_tokens
 

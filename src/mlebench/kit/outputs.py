@@ -219,7 +219,7 @@ def accepts_paths(prepare: Callable[[Raw, Output, Output], None]) -> Callable[..
         else:
             prepare(raw, public, private)
 
-    vars(either)["for_engine"] = prepare
+    vars(either)["kit_prepare"] = prepare
     return either
 
 

@@ -61,8 +61,8 @@ def split_whole_groups(
     wanted = _count(test_size, len(items), math.ceil) or 0
     numbers, names = pd.factorize(groups if isinstance(groups, np.ndarray) else np.asarray(groups, dtype=object))
     order = np.random.RandomState(seed).permutation(len(names))
-    held = np.cumsum(np.bincount(numbers, minlength=len(names))[order])
-    chosen = order[: np.searchsorted(held, wanted) + 1]
+    rows_so_far = np.cumsum(np.bincount(numbers, minlength=len(names))[order])
+    chosen = order[: np.searchsorted(rows_so_far, wanted) + 1]
     in_test = np.isin(numbers, chosen)
     if not 0 < wanted <= len(items) or in_test.all():
         raise RawDataError(

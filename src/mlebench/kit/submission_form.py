@@ -140,11 +140,11 @@ def _like(ids: np.ndarray, cells: np.ndarray) -> np.ndarray:
     """A submission's ids; `7.0` is 7 where ids are numbers. What is no number stays text, and so matches nothing."""
     if ids.dtype == object:
         return cells
-    return _as_whole(cells) if _are_whole(cells) else np.array([_whole_or_text(cell) for cell in cells], dtype=object)
-
-
-def _whole_or_text(cell: str) -> int | str:
-    return cell if (number := _whole(cell)) is None else number
+    return (
+        _as_whole(cells)
+        if _are_whole(cells)
+        else np.array([cell if (number := _whole(cell)) is None else number for cell in cells], dtype=object)
+    )
 
 
 def _whole(cell: str) -> int | None:
@@ -191,10 +191,6 @@ def _booleans(name: str, cells: np.ndarray) -> np.ndarray:
     return _require(name, cells, np.array(values), known, "True or False").astype(bool)
 
 
-def _text(_: str, cells: np.ndarray) -> np.ndarray:
-    return cells
-
-
 def _require(name: str, cells: np.ndarray, values: np.ndarray, right: np.ndarray, what: str) -> np.ndarray:
     if not right.all():
         cell = _short(cells[int(np.argmin(right))])
@@ -210,5 +206,5 @@ _CONVERTERS: dict[Kind, Callable[[str, np.ndarray], np.ndarray]] = {
     "numbers": _numbers,
     "integers": _integers,
     "booleans": _booleans,
-    "text": _text,
+    "text": lambda _, cells: cells,
 }

@@ -271,8 +271,8 @@ def find_group(named: str, *runs_dirs: Path) -> Group:
             f"{named!r} is the beginning of {len(matches)} run groups in {folders}: give more of it"
         )
     if os.path.isdir(named):  # noqa: PTH112 a Path would raise for a name that is too long
-        held = len(_groups_in(Path(named)))
-        hint = f": it holds {held}, name one of them" if held else ""
+        count = len(_groups_in(Path(named)))
+        hint = f": it holds {count}, name one of them" if count else ""
         raise PrerequisiteError(f"the folder {named} is not a run group{hint}")
     folders = " or ".join(map(str, runs_dirs))
     raise PrerequisiteError(

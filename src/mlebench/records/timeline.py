@@ -154,9 +154,9 @@ def _agent_event(line: Line) -> TimelineEvent:
     kind = title(line.get("kind"), 40) or "unknown"
     known = KINDS.get(kind)
     keys = known.keys if known else ()
-    text, cut = shortened(_text(line.get("text")) if known else _further_fields(line, ("kind", "time", "step")))
+    text, cut = truncate_text(_text(line.get("text")) if known else _further_fields(line, ("kind", "time", "step")))
     if known and (further := _further_fields(line, ("kind", "time", "step", "text", *keys))):
-        text, cut = shortened(f"{text}\n{further}".strip("\n"))
+        text, cut = truncate_text(f"{text}\n{further}".strip("\n"))
     facts = {key: _fact(line.get(key)) for key in keys if line.get(key) is not None}
     step = number(line.get("step"))
     return TimelineEvent(
@@ -189,7 +189,7 @@ def _fact(value: Any) -> Any:
     return title(value) if number_value is None else number_value
 
 
-def shortened(text: str, longest: int = LONGEST_TEXT) -> tuple[str, int]:
+def truncate_text(text: str, longest: int = LONGEST_TEXT) -> tuple[str, int]:
     """A text that is safe to show, without its middle if it is long, and how many characters were cut."""
     cut = max(0, len(text) - longest)
     if cut:
@@ -259,7 +259,7 @@ KINDS = {
 def _gateway_event(line: Line) -> TimelineEvent:
     keys = ("model", "status", *TOKENS, "cost", "seconds", "retries", "error")
     facts = {key: _fact(line[key]) for key in keys if line.get(key) is not None}
-    text, cut = shortened("\n".join(filter(None, [said(line.get("answer")), _text(line.get("error"))])))
+    text, cut = truncate_text("\n".join(filter(None, [said(line.get("answer")), _text(line.get("error"))])))
     return TimelineEvent(number(line.get("time")) or 0.0, "call", GATEWAY, _call_title(facts), None, text, cut, facts)
 
 
@@ -319,6 +319,6 @@ def _outcome(run: Run, begun: float) -> Iterator[TimelineEvent]:
     if record.is_final and record.ended_at:
         status = record.report and record.report.status
         graded = f"score {record.report.score}" if record.report and status == GRADED else status
-        text, cut = shortened(record.detail or "")
+        text, cut = truncate_text(record.detail or "")
         title_of_end = _joined(f"the run ends: {record.ended}", graded)
         yield TimelineEvent(_seconds(record.ended_at), "end", HOST, title_of_end, text=text, cut=cut)

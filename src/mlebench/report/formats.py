@@ -14,7 +14,7 @@ from mlebench.config import RELEASES
 from mlebench.grade.badges import LOW_POWER
 from mlebench.records.conditions import CONDITIONS, Condition, Conditions, alike_text, differing, unlike, unlike_text
 from mlebench.report.finding_counts import FindingCount
-from mlebench.report.intervals import LEVEL, Estimate, MeanDifference
+from mlebench.report.intervals import LEVEL, MeanDifference
 from mlebench.report.standings import RATES, SCALES, EntryStandings, Recount, Scope, Standings
 from mlebench.report.types import TWIN
 from mlebench.report.usage_totals import TOKENS, UsageTotals
@@ -166,7 +166,7 @@ def _standings_table(standings: Standings) -> TextTable:
     header += ["above median", "valid", "submitted", "percentile", "normalised", "badged medals"]
     header += ["hours", "GPU hours", "starts", "re-rolls", "unsealed", "infra errors", "calls", "tokens", "cost, $"]
     rows = [
-        [*_key_cells(counted, row, scope, without), *_medals(scope), *_means(scope), _badged(scope), *_spent(scope)]
+        [*_key_cells(counted, row, scope, without), *_medals(scope), *_other_figures(scope), *_spent(scope)]
         for counted, without in with_recount(standings)
         for row, scope in _scopes(counted, "split", "given")
     ]
@@ -208,20 +208,17 @@ def _left_out_table(standings: Standings) -> TextTable:
 def _found_table(standings: Standings) -> TextTable:
     header = ["agent", "tool", "finding", *_titles(standings), "runs", "of", "share, %", "not inspected", "trust"]
     rows = [
-        [row.entry.agent, count.tool, count.finding, *_texts(standings, row), *_shares(count), *_doubts(count)]
+        [row.entry.agent, count.tool, count.finding, *_texts(standings, row), *_finding_cells(count)]
         for row in standings.entries
         for count in row.finding_counts
     ]
     return TextTable("Findings", header, rows, keys=3)
 
 
-def _shares(count: FindingCount) -> list[str]:
-    return [str(count.runs), str(count.of), _number(count.share, 1)]
-
-
-def _doubts(count: FindingCount) -> list[str]:
+def _finding_cells(count: FindingCount) -> list[str]:
     unsure = f"; not enough evidence in {count.not_enough_evidence}" if count.not_enough_evidence else ""
-    return [str(count.not_inspected), f"{count.trust or '-'}{unsure}"]
+    trust = f"{count.trust or '-'}{unsure}"
+    return [str(count.runs), str(count.of), _number(count.share, 1), str(count.not_inspected), trust]
 
 
 def _scopes(standings: Standings, *kinds: str) -> Iterator[tuple[EntryStandings, Scope]]:
@@ -245,18 +242,16 @@ def _key_cells(standings: Standings, row: EntryStandings, scope: Scope, without:
 
 def _medals(scope: Scope) -> list[str]:
     medals = scope.figures["any_medal"]
-    return [_mean(medals), _interval(medals)]
+    if medals is None:
+        return ["-", "-"]
+    sem = "" if medals.sem is None else f" ± {medals.sem:.2f}"
+    return [f"{medals.mean:.2f}{sem}", f"[{medals.low:.2f}, {medals.high:.2f}]"]
 
 
-def _badged(scope: Scope) -> str:
-    return f"{scope.badged} of {scope.medals}" if scope.medals else "-"
-
-
-def _means(scope: Scope) -> list[str]:
-    means = {
-        name: estimate.mean if estimate else None for name, estimate in scope.figures.items() if name != "any_medal"
-    }
-    return [_number(mean, 3 if name == "normalised" else 2) for name, mean in means.items()]
+def _other_figures(scope: Scope) -> list[str]:
+    means = {name: estimate and estimate.mean for name, estimate in scope.figures.items() if name != "any_medal"}
+    badged = f"{scope.badged} of {scope.medals}" if scope.medals else "-"
+    return [*(_number(mean, 3 if name == "normalised" else 2) for name, mean in means.items()), badged]
 
 
 def _spent(scope: Scope) -> list[str]:
@@ -294,14 +289,18 @@ def _extra_tables(standings: Standings) -> list[TextTable]:
         for counted, without in with_recount(standings)
         for one in counted.needs
     ]
-    theirs = [
-        [one.agent, one.models, f"{one.hours:g}", one.date, *_published_medals(one.medals), one.marks or "-"]
-        for one in standings.published
+    published = [
+        [entry.agent, entry.models, f"{entry.hours:g}", entry.date]
+        + [f"{mean:.2f} ± {sem:.2f}" for mean, sem in entry.medals.values()]
+        + [entry.marks or "-"]
+        for entry in standings.published
     ]
     return [
         TextTable("Compared", header + ["unlike"] * unfair, compared, keys=4),
         TextTable("Seeds needed", ["agents", "split", "competitions", "difference", "seeds of each"], needs),
-        TextTable("Published", ["agent", "models", "hours", "date", "low", "medium", "high", "all", "marks"], theirs),
+        TextTable(
+            "Published", ["agent", "models", "hours", "date", "low", "medium", "high", "all", "marks"], published
+        ),
     ]
 
 
@@ -311,20 +310,6 @@ def _difference(figure: str, difference: MeanDifference | None) -> list[str]:
         return ["-", "-", "-"]
     limits = f"[{difference.low:.{places}f}, {difference.high:.{places}f}]"
     return [f"{difference.mean:+.{places}f}", limits, f"{difference.probability:.3f}"]
-
-
-def _published_medals(medals: dict[str, tuple[float, float]]) -> list[str]:
-    return [f"{mean:.2f} ± {sem:.2f}" for mean, sem in medals.values()]
-
-
-def _mean(estimate: Estimate | None) -> str:
-    if estimate is None:
-        return "-"
-    return f"{estimate.mean:.2f}" + (f" ± {estimate.sem:.2f}" if estimate.sem is not None else "")
-
-
-def _interval(estimate: Estimate | None) -> str:
-    return "-" if estimate is None else f"[{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
 def _number(value: float | None, places: int) -> str:

@@ -29,7 +29,7 @@ from mlebench.records.snapshots import SnapshotScore, read_snapshot_scores
 from mlebench.report.competition_lookup import CompetitionLookup
 from mlebench.report.finding_counts import summarize_findings
 from mlebench.report.types import TWIN, Entry, ReportedRun, RunOutcome, without_unprintable
-from mlebench.report.usage_totals import usage_of
+from mlebench.report.usage_totals import usage_figures
 
 logger = logging.getLogger(__name__)
 
@@ -360,7 +360,7 @@ def _reported_run(run: Run, group: Group, findings: Iterable[Findings]) -> Repor
             "starts": record.starts,
             "rerolls": record.rerolls,
             "sealed": record.conditions.sealed,
-            **usage_of(record.model),
+            **usage_figures(record.model),
             "findings": summarize_findings(findings) or None,
             "over_time": _snapshot_scores(run) if record.is_final else None,
         },

@@ -11,7 +11,7 @@ from mlebench.report.types import RunOutcome
 TOKENS = ("input", "cached", "output", "reasoning")  # input includes cached, output includes reasoning
 
 
-def usage_of(usage: ModelUsage | None) -> dict[str, Any]:
+def usage_figures(usage: ModelUsage | None) -> dict[str, Any]:
     """Calls, tokens and cost of a run, as the gateway counted them; None if it does not say."""
     if usage is None:
         return {"calls": None, "tokens": None, "cost": None, "is_lower_bound": False}

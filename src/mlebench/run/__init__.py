@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from mlebench.run.over_time import grade_snapshots, score_over_time
     from mlebench.run.regrade import grade_group
     from mlebench.run.request import ModelRequest, Request
-    from mlebench.run.runner import GroupCancelledError, Progress, RunsInterrupted, resume, run
+    from mlebench.run.runner import GroupCancelledError, GroupProgress, RunsInterrupted, resume, run
 
 __all__ = [
     "Group",
     "GroupCancelledError",
+    "GroupProgress",
     "ModelRequest",
-    "Progress",
     "Request",
     "Run",
     "RunsInterrupted",
@@ -44,6 +44,6 @@ __getattr__, __dir__ = lazy_imports(
         "mlebench.run.over_time": ("grade_snapshots", "score_over_time"),
         "mlebench.run.regrade": ("grade_group",),
         "mlebench.run.request": ("ModelRequest", "Request"),
-        "mlebench.run.runner": ("GroupCancelledError", "Progress", "RunsInterrupted", "resume", "run"),
+        "mlebench.run.runner": ("GroupCancelledError", "GroupProgress", "RunsInterrupted", "resume", "run"),
     },
 )

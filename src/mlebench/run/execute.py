@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeGuard
 
 from mlebench.agents import Agent, load_agent, venv_fault
 from mlebench.core import leases, paths
@@ -68,8 +67,11 @@ def execute(folder: Path, gpus: GpuLease | None = None) -> int:
         logger.warning("%s: %s", folder.name, reason)
         return MAY_BE_RETRIED
     try:
-        with _failures_of_host(run):
-            return _execute(run, gpus or GpuLease())
+        with _failures_of_host(run), _leased(run) as recorder:
+            if recorder:
+                return _continue(recorder, gpus or GpuLease())
+        logger.info("%s is being worked on by another process", folder.name)
+        return MAY_BE_RETRIED
     except (LeaseLostError, SandboxError) as error:
         logger.warning("%s: %s", folder.name, error)
         return MAY_BE_RETRIED
@@ -107,28 +109,34 @@ def _failures_of_host(run: Run) -> Iterator[None]:
         raise
 
 
-def _execute(run: Run, gpus: GpuLease) -> int:
-    lease = leases.acquire(run.paths.leases)
+@contextlib.contextmanager
+def _leased(run: Run, *, wait: bool = True) -> Iterator[RunRecorder | None]:
+    """Hold a run's lease, and yield its recorder; None if another process holds the lease."""
+    lease = leases.acquire(run.paths.leases, wait=wait)
     if lease is None:
-        logger.info("%s is being worked on by another process", run.paths.root.name)
-        return MAY_BE_RETRIED
+        yield None
+        return
     try:
-        return _continue(RunRecorder(Run.read(run.paths.root), lease), gpus)
+        yield RunRecorder(Run.read(run.paths.root), lease)
     finally:
         lease.release()
 
 
 def abandon(folder: Path, reason: str) -> bool:
     """Give up on a run that this program cannot do; False if that has to wait, or would lose an agent's work."""
-    lease = leases.acquire(Run.read(folder).paths.leases, wait=False)
-    if lease is None:
-        return False
     try:
-        _abandon(RunRecorder(Run.read(folder), lease), reason)
+        with _leased(Run.read(folder), wait=False) as recorder:
+            if recorder is None:
+                return False
+            if recorder.complete_publication():
+                return True
+            if unstored_result(recorder.run):
+                return False
+            if recorder.open_attempt:
+                _close_interrupted(recorder)
+            recorder.give_up(reason)
     except (LeaseLostError, SandboxError, StorageError):
         return False
-    finally:
-        lease.release()
     return True
 
 
@@ -139,14 +147,10 @@ def unstored_result(run: Run) -> Path | None:
         return None
     work = run.paths.group.work(attempt.token)
     try:
-        return work if _has_ended(read_outcome(work)) else None
-    except (OSError, StorageError):  # for all we know, it has
+        outcome = read_outcome(work)
+    except (OSError, StorageError):  # for all we know, the agent has ended
         return work
-
-
-def _has_ended(outcome: TaskOutcome | None) -> TypeGuard[TaskOutcome]:
-    """Whether an agent has ended or reached a limit, so that it is never started again for this run."""
-    return outcome is not None and result_counts(outcome.ended)
+    return work if outcome and result_counts(outcome.ended) else None
 
 
 def _continue(recorder: RunRecorder, gpus: GpuLease) -> int:
@@ -170,16 +174,6 @@ def _continue(recorder: RunRecorder, gpus: GpuLease) -> int:
     # While a run is open, every grade for its competition says so, to the person grading and to later readers.
     mark_open(competition, recorder.run.paths.root, recorder.lease.token)
     return _Attempt(recorder, agent, competition, sandbox, gpus).make()
-
-
-def _abandon(recorder: RunRecorder, reason: str) -> None:
-    if recorder.complete_publication():
-        return
-    if work := unstored_result(recorder.run):
-        raise StorageError(f"the agent has ended; what it left is kept in {work}")
-    if recorder.open_attempt:
-        _close_interrupted(recorder)
-    recorder.give_up(reason)
 
 
 def _load(recorder: RunRecorder) -> tuple[Agent, Competition, Sandbox]:

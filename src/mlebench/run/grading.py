@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from mlebench.grade import Limits, grade_csv
+from mlebench.grade import GradingLimits, grade_csv
 from mlebench.records.report import Report
 from mlebench.records.run_groups import UNKNOWN, Group, Run
 from mlebench.registry import Competition
@@ -17,7 +17,7 @@ def grade_run(submission: Path, competition: Competition, run: Run, group: Group
     It is graded in a process of its own: whatever a submission makes a grader do, the runner lives on. A fault of our
     own, such as a full disk, is raised.
     """
-    report = grade_csv(submission, competition, run_info(run, group), limits=Limits()).to_record()
+    report = grade_csv(submission, competition, run_info(run, group), limits=GradingLimits()).to_record()
     return msgspec.structs.replace(report, submission_path=str(run.paths.submission))
 
 

@@ -7,19 +7,19 @@ import msgspec
 
 from mlebench.core.outcomes import MODEL_UNAVAILABLE
 from mlebench.grade.in_process import Ungraded
-from mlebench.grade.limits import DEFAULT_LIMITS, Limits
+from mlebench.grade.limits import DEFAULT_LIMITS, GradingLimits
 from mlebench.grade.submission import Workers
 from mlebench.records import now, write
 from mlebench.records.run_groups import Group, Run
 from mlebench.records.snapshots import SnapshotScore, SnapshotScores, read_snapshot_scores
-from mlebench.run.regrade import held, job_of, require_ended
+from mlebench.run.regrade import held_for_grading, job_of, require_ended
 from mlebench.scoring import CompetitionReport
 
 Tracker = Callable[[list[Run]], Iterable[Run]]
 
 
 def grade_snapshots(
-    group: Group, track: Tracker = iter, *, jobs: int = 1, limits: Limits = DEFAULT_LIMITS
+    group: Group, track: Tracker = iter, *, jobs: int = 1, limits: GradingLimits = DEFAULT_LIMITS
 ) -> list[SnapshotScores]:
     """Grade each run's earlier submissions, and write the scores beside them. Every grade is logged."""
     require_ended(group)
@@ -36,7 +36,7 @@ def grade_snapshots(
             graded = SnapshotScores(
                 run_id=record.run_id, competition=record.competition, graded_at=now(), points=points
             )
-            with held(run):
+            with held_for_grading(run):
                 write(run.paths.over_time, graded)
             done.append(graded)
     return done

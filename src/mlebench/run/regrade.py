@@ -13,7 +13,7 @@ from mlebench.core.files import remove_temporaries
 from mlebench.core.outcomes import MODEL_UNAVAILABLE, UNGRADED_STATUSES
 from mlebench.grade.batch import SubmissionLine, grade_entries
 from mlebench.grade.in_process import GradingJob, Ungraded
-from mlebench.grade.limits import DEFAULT_LIMITS, Limits
+from mlebench.grade.limits import DEFAULT_LIMITS, GradingLimits
 from mlebench.grade.submission import Workers
 from mlebench.records.run import PRESENT
 from mlebench.records.run_groups import Group, Run, unfinished
@@ -32,7 +32,7 @@ def grade_group(
     track: Tracker = iter,
     *,
     jobs: int = 1,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: GradingLimits = DEFAULT_LIMITS,
     interval: bool = False,
 ) -> dict[str, Any]:
     """Grade what the runs submitted, and rewrite and return the group's report.
@@ -57,7 +57,7 @@ def grade_group(
                     {"competition_id": run.record.competition, "status": outcome.status, "reason": outcome.reason}
                 )
             else:
-                with held(run):
+                with held_for_grading(run):
                     if group.record.report is not None:
                         forget_report(group)
                         group = Group.read(group.paths.root)
@@ -75,7 +75,7 @@ def grade_reference_group(
     track: Callable[[list[SubmissionLine]], Iterable[SubmissionLine]] = iter,
     *,
     jobs: int = 1,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: GradingLimits = DEFAULT_LIMITS,
     interval: bool = False,
 ) -> dict[str, Any]:
     """Grade the submissions of a group that the reference wrote, with the data of a registry.
@@ -108,13 +108,13 @@ def require_ended(group: Group) -> None:
         )
 
 
-def job_of(run: Run, group: Group, submission: Path, limits: Limits, *, interval: bool = False) -> GradingJob:
+def job_of(run: Run, group: Group, submission: Path, limits: GradingLimits, *, interval: bool = False) -> GradingJob:
     registry, info = Registry(group.record.data_dir, group.record.profile), run_info(run, group)
     return GradingJob(registry, run.record.competition, str(submission), limits, group.paths.root, info, interval)
 
 
 @contextmanager
-def held(run: Run) -> Iterator[None]:
+def held_for_grading(run: Run) -> Iterator[None]:
     """Hold the run's lease, so that nobody repeats the run meanwhile; checks that nobody already has."""
     lease = leases.acquire(run.paths.leases, wait=False)
     try:

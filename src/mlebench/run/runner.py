@@ -28,7 +28,7 @@ from mlebench.sandbox import require_linux
 logger = logging.getLogger(__name__)
 
 
-class Progress:
+class GroupProgress:
     """What is to be known while runs are done: derive a class from it, and override what you need."""
 
     def twins(self, competitions: Sequence[Competition]) -> Iterable[Competition]:
@@ -52,7 +52,7 @@ class RunsInterrupted(KeyboardInterrupt):
     """Ctrl-C, or SIGTERM. Runs in progress have ended; at a scheduler, they continue."""
 
 
-def run(request: Request, progress: Progress | None = None) -> Group:
+def run(request: Request, progress: GroupProgress | None = None) -> Group:
     """Plan a run group, do its runs, grade what they submit, and return the group.
 
     May be called from any thread; in the main thread, Ctrl-C and SIGTERM end runs in progress, and again at once.
@@ -62,7 +62,7 @@ def run(request: Request, progress: Progress | None = None) -> Group:
     disk is full, GroupCancelledError and RunsInterrupted if the runs were stopped. `resume` then continues.
     """
     require_linux()
-    progress = progress or Progress()
+    progress = progress or GroupProgress()
     plan = make_plan(request)
     if request.twin:
         competitions = [plan.registry.get_competition(id) for id in plan.competitions]
@@ -85,7 +85,7 @@ def resume(
     executor: str | None = None,
     slurm_options: Mapping[str, str] | None = None,
     ray_address: str | None = None,
-    progress: Progress | None = None,
+    progress: GroupProgress | None = None,
 ) -> Group:
     """Do the runs of a group that have not ended, and return the group. Where nothing is left to do, do nothing.
 
@@ -93,7 +93,7 @@ def resume(
     change; their conditions do not. Raises what `run` raises.
     """
     require_linux()
-    progress, kinds = progress or Progress(), tuple(retry)
+    progress, kinds = progress or GroupProgress(), tuple(retry)
     if unknown := [kind for kind in kinds if kind not in RETRIES]:
         raise RequestError(f"retry must be one of {', '.join(RETRIES)}, not {unknown[0]!r}")
     group = Group.read(group) if isinstance(group, Path) else group
@@ -115,7 +115,9 @@ def resume(
     return _do_runs(Group.read(group.paths.root), workers, pool, executor_config, progress)
 
 
-def _do_runs(group: Group, workers: int, gpus: GpuPool, executor_config: ExecutorConfig, progress: Progress) -> Group:
+def _do_runs(
+    group: Group, workers: int, gpus: GpuPool, executor_config: ExecutorConfig, progress: GroupProgress
+) -> Group:
     if finished_report(group, list(group.runs())):
         return group
     if executor_config.is_remote:

@@ -38,10 +38,12 @@ class PlainProcess(Sandbox):
         relay = [interpreter(), "-I", "-S", str(RELAY), *ports, "--"] if ports else []
         inherited_names = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
         inherited = {name: os.environ[name] for name in inherited_names if name in os.environ}
+        # Nothing stops the task from using other GPUs, but CUDA will not by itself.
+        gpus = {"CUDA_VISIBLE_DEVICES": ",".join(task.gpus), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
         own = {"HOME": str(task.home), "TMPDIR": str(task.work / "tmp"), resource_usage.TASK_VARIABLE: task.name}
         return Launch(
             argv=(*relay, *task.command),
-            env={**inherited, **task.env, **_own_gpus(task), **own},
+            env={**inherited, **task.env, **gpus, **own},
             writable=(str(task.work),),
         )
 
@@ -52,8 +54,3 @@ class PlainProcess(Sandbox):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.005)
-
-
-def _own_gpus(task: Task) -> dict[str, str]:
-    """Return variables that name the task's GPUs; nothing stops it from using others, but CUDA will not by itself."""
-    return {"CUDA_VISIBLE_DEVICES": ",".join(task.gpus), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}

@@ -74,7 +74,8 @@ class Supervisor:
         self.task, self.limits, self.launch = task, task.limits, launch
         self.ending = SupervisorReport()
         self._outcome = _reserve(paths.outcome(task.work))
-        self.cgroup = self._make_cgroup()
+        limits = task.limits
+        self.cgroup = Cgroup.create(task.name, limits.memory, limits.cpus, limits.processes) if launch.cgroup else None
         self.ending.kept = self._enforced_by()
         self.log = OutputLog(task.work / paths.RUN_LOG, task.limits.log)
         notes = partial(DiskNotes, str(paths.disk_note(task.work)), paths.disk_notes(task.work))
@@ -91,11 +92,6 @@ class Supervisor:
         self.started = self.heard = time.monotonic()
         self._last_health_check, self._failed_checks, self._most_failed_checks = self.started, 0, MOST_FAILED_AT_START
         self.pid = self._first_process = 0
-
-    def _make_cgroup(self) -> Cgroup | None:
-        limits = self.limits
-        create = partial(Cgroup.create, self.task.name, limits.memory, limits.cpus, limits.processes)
-        return create() if self.launch.cgroup else None
 
     def _choose_cpus(self) -> CpuChoice | None:
         if not self.launch.cgroup:
@@ -199,9 +195,13 @@ class Supervisor:
             self._stop("cancelled", "the runner does not answer")
         elif self._is_disk_full():
             pass
-        elif launch.cgroup and not (self.cgroup and "memory" in self.cgroup.enforced_by) and self._over_memory():
+        elif (
+            self._watches("memory")
+            and limits.memory is not None
+            and resource_usage.memory_of(self._pids()) > limits.memory
+        ):
             self._stop("out_of_memory", f"more than {limits.memory} bytes of memory were in use")
-        elif launch.cgroup and not (self.cgroup and "pids" in self.cgroup.enforced_by) and self._over_processes():
+        elif self._watches("pids") and resource_usage.count_threads(self._pids()) > limits.processes:
             self._stop("agent_error", f"more than {limits.processes} processes were started")
         elif launch.health_check and now - self._last_health_check > HEALTH_CHECK_PAUSE:
             self._last_health_check = now
@@ -211,6 +211,10 @@ class Supervisor:
                 self._failed_checks += 1
             if self._failed_checks == self._most_failed_checks:
                 self._stop("infra_error", "the sandbox has died")
+
+    def _watches(self, resource: str) -> bool:
+        """Whether a limit is ours to enforce, because no control group and no container engine does."""
+        return self.launch.cgroup and not (self.cgroup and resource in self.cgroup.enforced_by)
 
     def _is_disk_full(self) -> bool:
         """Whether the sandbox is to be ended because it used too much, or filled the disk more than any other run.
@@ -250,12 +254,6 @@ class Supervisor:
                     self._first_process = pid
         return self._first_process
 
-    def _over_memory(self) -> bool:
-        return self.limits.memory is not None and resource_usage.memory_of(self._pids()) > self.limits.memory
-
-    def _over_processes(self) -> bool:
-        return resource_usage.count_threads(self._pids()) > self.limits.processes
-
     def _end(self) -> None:
         """End every process, then record what was used."""
         ending = self.ending
@@ -269,7 +267,10 @@ class Supervisor:
         ending.exit_code = self._kill()
         if self._shortage and (shortage := self.disk.shortage_after_end(self._shortage)).is_own:
             ending.cause, ending.detail, ending.disk_filled_by = "over_disk", str(shortage), shortage.by
-        ending.oom_kills = self.cgroup.oom_kills() if self.cgroup else int(_says_true(self.launch.oom_query))
+        if self.cgroup:
+            ending.oom_kills = self.cgroup.oom_kills()
+        elif self.launch.oom_query:
+            ending.oom_kills = int(_call(self.launch.oom_query).stdout.strip() == b"true")
         for command in self.launch.cleanup_commands:
             _call(command)
         deadline = time.monotonic() + DRAIN
@@ -420,10 +421,6 @@ def _reserve(path: Path) -> int:
     os.write(descriptor, b" " * OUTCOME_SIZE)
     os.fsync(descriptor)
     return descriptor
-
-
-def _says_true(command: Sequence[str]) -> bool:
-    return bool(command) and _call(command).stdout.strip() == b"true"
 
 
 def _call(command: Sequence[str]) -> "subprocess.CompletedProcess[bytes]":

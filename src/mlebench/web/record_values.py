@@ -8,7 +8,7 @@ import msgspec
 from mlebench.core.outcomes import UNGRADED_STATUSES
 from mlebench.records.run_groups import Run, usage_so_far
 from mlebench.report.competition_lookup import CompetitionLookup
-from mlebench.report.usage_totals import usage_of
+from mlebench.report.usage_totals import usage_figures
 from mlebench.web.render import duration, moment, size
 from mlebench.web.run_files import shown
 from mlebench.web.views import FactRow, View
@@ -126,7 +126,7 @@ def usage_view(run: Run) -> UsageView | None:
     usage = usage_so_far(run)
     if usage is None:
         return None
-    use = usage_of(usage)
+    use = usage_figures(usage)
     counts = [use["tokens"][kind] for kind in ("input", "output")] if use["tokens"] else []
     known = [count for count in counts if count is not None]
     all_tokens = sum(known) if known else None

@@ -137,10 +137,8 @@ def _classify_floats(cells: pa.Array) -> CellMasks | None:
 def _classify_each(cells: pa.Array, doubtful: pa.Array, is_whole: pa.Array, short_float: pa.Array) -> CellMasks:
     """Classify a column that may mix numbers, text, gaps and booleans."""
     kinds = NOTHING
-    decimal, number = (
-        pc.match_substring_regex(cells, DECIMAL),
-        pc.or_(is_whole, pc.match_substring_regex(cells, LONG_INT)),
-    )
+    decimal = pc.match_substring_regex(cells, DECIMAL)
+    number = pc.or_(is_whole, pc.match_substring_regex(cells, LONG_INT))
     for kind, mask in ((CellKind.INT, number), (CellKind.FLOAT, decimal), (CellKind.TEXT, pc.invert(doubtful))):
         if pc.any(mask).as_py():
             kinds |= kind
@@ -201,13 +199,13 @@ def printed(cells: pa.Array, kind: CellKind, float_format: str | None = None) ->
         is_whole = pc.match_substring_regex(cells, INT)
         return cells if pc.all(is_whole).as_py() else pc.cast(pa.array(_numbers(cells, pa.int64())), pa.string())
     if is_float(kind):
-        if float_format:
-            print_one = lambda cell: "" if cell in NA_TOKENS else float_format % float(cell)  # noqa: E731
-            return _printed(cells, pc.equal(cells, ""), print_one)
-        return _printed(cells, _is_short_float(cells), _print_float)
+        unchanged = pc.equal(cells, "") if float_format else _is_short_float(cells)
+        number_text = float_format.__mod__ if float_format else repr
+        return _printed(cells, unchanged, lambda cell: "" if cell in NA_TOKENS else number_text(float(cell)))
     if CellKind.BOOL in kind and CellKind.TEXT not in kind:
-        return _printed(cells, pc.is_in(cells, value_set=pa.array(["True", "False"])), _print_bool)
-    return _printed(cells, pc.invert(pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS)))), _print_missing)
+        unchanged = pc.is_in(cells, value_set=pa.array(["True", "False"]))
+        return _printed(cells, unchanged, lambda cell: BOOLEANS.get(cell.lower(), ""))
+    return _printed(cells, pc.invert(pc.is_in(cells, value_set=pa.array(sorted(NA_TOKENS)))), lambda _: "")
 
 
 def values(cells: pa.Array, kind: CellKind) -> np.ndarray:
@@ -298,18 +296,6 @@ def _printed(cells: pa.Array, canonical: pa.Array, print_one: Callable[[str], st
     distinct = cells.filter(non_canonical).dictionary_encode()
     printed = pa.array([print_one(cell) for cell in distinct.dictionary.to_pylist()], pa.string())
     return pc.replace_with_mask(cells, non_canonical, printed.take(distinct.indices))
-
-
-def _print_float(cell: str) -> str:
-    return "" if cell in NA_TOKENS else repr(float(cell))
-
-
-def _print_bool(cell: str) -> str:
-    return BOOLEANS.get(cell.lower(), "")
-
-
-def _print_missing(cell: str) -> str:  # noqa: ARG001 only cells that are missing come here
-    return ""
 
 
 def _numbers(cells: pa.Array, kind: Any) -> np.ndarray:

@@ -25,8 +25,7 @@ from mlebench.core.outcomes import (
 from mlebench.core.untrusted import plain
 from mlebench.data.state import data_identity, preparation_fault
 from mlebench.grade.leaderboard import AT_OPTIMUM
-from mlebench.integrity.failures.crashes import Crash, find_crash
-from mlebench.integrity.failures.logs import lines_of, logs_in_order
+from mlebench.integrity.failures.crashes import Crash, find_crash, lines_of, logs_in_order
 from mlebench.integrity.failures.rules import (
     ANY,
     BELOW,
@@ -50,6 +49,7 @@ from mlebench.registry import Competition, Registry
 TOOL, RULES_TOOL = "failures", "rules"
 SHOWN_LINES = 10  # shown for a run that matches no rule
 LONGEST = 300
+IMPLIED = ("no_submission", "unfinished", NOT_GRADED)  # not worth mentioning alongside another category
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Classification:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What is known about a run; missing parts are empty."""
+    """What is facts about a run; missing parts are empty."""
 
     subject: Subject
     competition: Competition | None = None
@@ -145,7 +145,7 @@ class RunFacts:
 def classify(subject: Subject, registry: Registry | None = None) -> Classification:
     """The category of a run, and what else applies to it."""
     facts = RunFacts(subject, _competition(subject, registry))
-    fitting = [(rule, reason) for rule in RULES if (reason := TESTS[rule.category](facts))]
+    fitting = [(rule, reason) for rule in RULES if (reason := REASONS[rule.category](facts))]
     chosen = next((fit for fit in fitting if facts.may_name(fit[0])), None)
     if chosen is None:
         return Classification(OTHER.category, facts.detail or "no rule fits", last_lines=_last_lines(subject))
@@ -185,99 +185,114 @@ def _last_lines(subject: Subject) -> tuple[str, ...]:
     return ()
 
 
-# The tests of the rules, by category: a reason, or None
+# Why a rule applies to a run, or None
+
+REASONS: dict[str, Callable[[RunFacts], Reason | None]] = {}  # by category
 
 
-def _model_unavailable(known: RunFacts) -> Reason | None:
-    if known.ended != MODEL_UNAVAILABLE:
+def applies(category: str) -> Callable[[Callable[[RunFacts], Reason | None]], Callable[[RunFacts], Reason | None]]:
+    """Register the function that says why the rule of a category applies."""
+    return lambda function: REASONS.setdefault(category, function)
+
+
+@applies(MODEL_UNAVAILABLE)
+def _model_unavailable(facts: RunFacts) -> Reason | None:
+    if facts.ended != MODEL_UNAVAILABLE:
         return None
-    usage = known.subject.run.record.model if known.subject.run else None
+    usage = facts.subject.run.record.model if facts.subject.run else None
     outage = usage and usage.unavailable
-    return Reason(known.detail or "no call to the model succeeded", cause=plain(outage.cause)[:40] if outage else None)
+    return Reason(facts.detail or "no call to the model succeeded", cause=plain(outage.cause)[:40] if outage else None)
 
 
-def _infrastructure(known: RunFacts) -> Reason | None:
-    if known.ended == INFRA_ERROR:
-        return Reason(known.detail or "the infrastructure failed")
-    if known.status in UNGRADED_STATUSES:
-        return Reason(f"it was not graded: {known.report.reason or known.status}")
+@applies("infrastructure")
+def _infrastructure(facts: RunFacts) -> Reason | None:
+    if facts.ended == INFRA_ERROR:
+        return Reason(facts.detail or "the infrastructure failed")
+    if facts.status in UNGRADED_STATUSES:
+        return Reason(f"it was not graded: {facts.report.reason or facts.status}")
     return None
 
 
-def _cancelled(known: RunFacts) -> Reason | None:
-    run = known.subject.run
+@applies(CANCELLED)
+def _cancelled(facts: RunFacts) -> Reason | None:
+    run = facts.subject.run
     last = run.record.last_attempt if run and not run.record.is_final else None
     return Reason(last.detail or "it was stopped") if last and last.ended == CANCELLED else None
 
 
-def _unfinished(known: RunFacts) -> Reason | None:
-    run = known.subject.run
+@applies("unfinished")
+def _unfinished(facts: RunFacts) -> Reason | None:
+    run = facts.subject.run
     if run and run.fault:
         return Reason(f"its record is damaged: {run.fault}")
-    return Reason(f"the run is {run.state}") if run and not run.record.is_final and not _cancelled(known) else None
+    return Reason(f"the run is {run.state}") if run and not run.record.is_final and not _cancelled(facts) else None
 
 
-def _timeout(known: RunFacts) -> Reason | None:
-    return Reason(known.detail or "the time limit was reached") if known.ended == TIMEOUT else None
+@applies(TIMEOUT)
+def _timeout(facts: RunFacts) -> Reason | None:
+    return Reason(facts.detail or "the time limit was reached") if facts.ended == TIMEOUT else None
 
 
-def _out_of_memory(known: RunFacts) -> Reason | None:
-    if known.ended == OUT_OF_MEMORY:
-        return Reason(known.detail or "there was not enough memory")
-    if known.crash and known.crash.cause == MEMORY:
-        return Reason(known.crash.says, known.crash.evidence)
-    kills = known.subject.run.record.conditions.used.oom_kills if known.subject.run else None
+@applies(OUT_OF_MEMORY)
+def _out_of_memory(facts: RunFacts) -> Reason | None:
+    if facts.ended == OUT_OF_MEMORY:
+        return Reason(facts.detail or "there was not enough memory")
+    if facts.crash and facts.crash.cause == MEMORY:
+        return Reason(facts.crash.says, facts.crash.evidence)
+    kills = facts.subject.run.record.conditions.used.oom_kills if facts.subject.run else None
     return Reason(f"the kernel killed {kills} of its processes because memory ran out") if kills else None
 
 
-def _over_disk(known: RunFacts) -> Reason | None:
-    if known.ended == OVER_DISK:
-        return Reason(known.detail or "too much was written")
-    return Reason(known.crash.says, known.crash.evidence) if known.crash and known.crash.cause == DISK else None
+@applies(OVER_DISK)
+def _over_disk(facts: RunFacts) -> Reason | None:
+    if facts.ended == OVER_DISK:
+        return Reason(facts.detail or "too much was written")
+    return Reason(facts.crash.says, facts.crash.evidence) if facts.crash and facts.crash.cause == DISK else None
 
 
-def _invalid_format(known: RunFacts) -> Reason | None:
-    return Reason(known.report.reason or "the submission is invalid") if known.status == INVALID else None
+@applies("invalid_format")
+def _invalid_format(facts: RunFacts) -> Reason | None:
+    return Reason(facts.report.reason or "the submission is invalid") if facts.status == INVALID else None
 
 
-def _crashed(known: RunFacts) -> Reason | None:
-    if known.crash is None:
-        return Reason(known.detail) if known.graded and known.ended == AGENT_ERROR else None
-    if known.crash.cause in (MEMORY, DISK) and not known.graded:
+@applies("crashed")
+def _crashed(facts: RunFacts) -> Reason | None:
+    if facts.crash is None:
+        return Reason(facts.detail) if facts.graded and facts.ended == AGENT_ERROR else None
+    if facts.crash.cause in (MEMORY, DISK) and not facts.graded:
         return None
-    return Reason(known.crash.says, known.crash.evidence, known.crash.cause)
+    return Reason(facts.crash.says, facts.crash.evidence, facts.crash.cause)
 
 
-def _no_submission(known: RunFacts) -> Reason | None:
-    run = known.subject.run
-    missing = run.record.submission == NONE if run else known.subject.submission is None
-    if not missing and known.status != MISSING:
+@applies("no_submission")
+def _no_submission(facts: RunFacts) -> Reason | None:
+    run = facts.subject.run
+    missing = run.record.submission == NONE if run else facts.subject.submission is None
+    if not missing and facts.status != MISSING:
         return None
-    return Reason(known.detail or "the agent ended without having submitted anything")
+    return Reason(facts.detail or "the agent ended without having submitted anything")
 
 
-def _trivial(known: RunFacts) -> Reason | None:
-    return Reason(known.trivial) if known.trivial else None
+@applies("trivial")
+def _trivial(facts: RunFacts) -> Reason | None:
+    return Reason(facts.trivial) if facts.trivial else None
 
 
-def _metric_misunderstood(known: RunFacts) -> Reason | None:
-    if known.score is None or known.competition is None or known.report.above_median or known.trivial:
+@applies("metric_misunderstood")
+def _metric_misunderstood(facts: RunFacts) -> Reason | None:
+    if facts.score is None or facts.competition is None or facts.report.above_median or facts.trivial:
         return None
-    if known.subject.submission and _has_data(known.report, known.competition):
-        says = misread(known.subject.submission, known.score, known.competition)
+    submission, data = facts.subject.submission, facts.report.data
+    if submission and preparation_fault(facts.competition) is None and data in (None, data_identity(facts.competition)):
+        says = misread(submission, facts.score, facts.competition)  # with the data it was graded with
     else:
-        says = turned_round(known.score, known.competition)
+        says = turned_round(facts.score, facts.competition)
     return Reason(says) if says else None
 
 
-def _has_data(report: Report, competition: Competition) -> bool:
-    """Whether the data that the submission was graded with is here."""
-    then = report.data
-    return preparation_fault(competition) is None and then in (None, data_identity(competition))
-
-
-def _validation_gap(known: RunFacts) -> Reason | None:
-    validation, score, competition = known.validation, known.score, known.competition
+@applies("validation_gap")
+def _validation_gap(facts: RunFacts) -> Reason | None:
+    validation, score, competition = facts.validation, facts.score, facts.competition
     if (
         validation is None
         or score is None
@@ -296,70 +311,46 @@ def _validation_gap(known: RunFacts) -> Reason | None:
     return Reason(says, (Evidence(validation.file, validation.quote),))
 
 
-def _below_median(known: RunFacts) -> Reason | None:
-    if not known.graded or known.report.above_median or known.report.any_medal:
+@applies("below_median")
+def _below_median(facts: RunFacts) -> Reason | None:
+    if not facts.graded or facts.report.above_median or facts.report.any_medal:
         return None
-    return Reason(f"score {_number(known.report.score)}, median {_number(known.report.median_threshold)}")
+    return Reason(f"score {_number(facts.report.score)}, median {_number(facts.report.median_threshold)}")
 
 
-def _suspicious(known: RunFacts) -> Reason | None:
-    if violated := _violated(known):
-        return violated
-    doubt = known.report.suspicious
+@applies("suspicious")
+def _suspicious(facts: RunFacts) -> Reason | None:
+    findings = read_findings(facts.subject.run) if facts.subject.run else ()
+    rules = (finding for record in findings if record.tool == RULES_TOOL for finding in record.findings)
+    if broken := next((rule for rule in rules if rule.kind == VIOLATION), None):
+        return Reason(f"{RULES_TOOL}: {broken.says}")
+    doubt = facts.report.suspicious
     # Human scores say little about a twin, which is easier than the real data.
-    if doubt is None or (known.report.source == "twin" and AT_OPTIMUM not in doubt):
+    if doubt is None or (facts.report.source == "twin" and AT_OPTIMUM not in doubt):
         return None
-    return Reason(f"score {_number(known.report.score)} is {doubt}")
+    return Reason(f"score {_number(facts.report.score)} is {doubt}")
 
 
-def _violated(known: RunFacts) -> Reason | None:
-    """What `inspect rules` has found."""
-    records = read_findings(known.subject.run) if known.subject.run else ()
-    findings = [finding for record in records if record.tool == RULES_TOOL for finding in record.findings]
-    broken = [finding.says for finding in findings if finding.kind == VIOLATION]
-    return Reason(f"{RULES_TOOL}: {broken[0]}") if broken else None
-
-
-def _medal(known: RunFacts) -> Reason | None:
-    if not known.report.any_medal:
+@applies("medal")
+def _medal(facts: RunFacts) -> Reason | None:
+    if not facts.report.any_medal:
         return None
-    return Reason(f"{known.report.medal or 'a'} medal, score {_number(known.report.score)}")
+    return Reason(f"{facts.report.medal or 'a'} medal, score {_number(facts.report.score)}")
 
 
-def _above_median(known: RunFacts) -> Reason | None:
-    if not known.report.above_median or known.report.any_medal:
+@applies("above_median")
+def _above_median(facts: RunFacts) -> Reason | None:
+    if not facts.report.above_median or facts.report.any_medal:
         return None
-    return Reason(f"score {_number(known.report.score)}, median {_number(known.report.median_threshold)}")
+    return Reason(f"score {_number(facts.report.score)}, median {_number(facts.report.median_threshold)}")
 
 
-def _not_graded(known: RunFacts) -> Reason | None:
-    if known.status is None and known.subject.submission is not None and known.ended is None:
+@applies(NOT_GRADED)
+def _not_graded(facts: RunFacts) -> Reason | None:
+    if facts.status is None and facts.subject.submission is not None and facts.ended is None:
         return Reason("there is a submission that has not been graded")
     return None
 
 
 def _number(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) else "unknown"
-
-
-TESTS: dict[str, Callable[[RunFacts], Reason | None]] = {
-    MODEL_UNAVAILABLE: _model_unavailable,
-    "infrastructure": _infrastructure,
-    CANCELLED: _cancelled,
-    "unfinished": _unfinished,
-    TIMEOUT: _timeout,
-    OUT_OF_MEMORY: _out_of_memory,
-    OVER_DISK: _over_disk,
-    "invalid_format": _invalid_format,
-    "crashed": _crashed,
-    "no_submission": _no_submission,
-    "trivial": _trivial,
-    "metric_misunderstood": _metric_misunderstood,
-    "validation_gap": _validation_gap,
-    "below_median": _below_median,
-    "suspicious": _suspicious,
-    "medal": _medal,
-    "above_median": _above_median,
-    NOT_GRADED: _not_graded,
-}
-IMPLIED = ("no_submission", "unfinished", NOT_GRADED)  # not worth mentioning alongside another category

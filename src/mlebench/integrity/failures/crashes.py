@@ -1,14 +1,24 @@
-"""Why a program ended, from what it printed last."""
+"""Why a program ended, from what it printed last.
+
+Logs are read as bounded lines that are safe to show, without escape codes and control characters.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
+from mlebench.core.paths import RUN_LOG
 from mlebench.core.tracebacks import RaisedError, last_raised
-from mlebench.integrity.failures.logs import lines_of, logs_in_order
+from mlebench.core.untrusted import plain
 from mlebench.integrity.failures.rules import CAUSES, CODE, LAST_LINES, LAST_WORDS, LINES_AFTER_THE_END, SIGNALS
 from mlebench.integrity.subjects import AgentFile
 from mlebench.records.findings import Evidence
+
+HEAD, TAIL = 64 << 10, 256 << 10  # bytes of a log that are read
+MOST_LOGS = 20
+LONGEST_LINE = 1000  # characters
+SUFFIXES = (".log", ".txt", ".out", ".err", "")
 
 
 @dataclass(frozen=True)
@@ -53,9 +63,27 @@ def _by_last_words(lines: Sequence[str], source: AgentFile) -> Iterator[tuple[in
 
 
 def cause_of(raised: RaisedError) -> str | None:
-    """Found by the message's first line, then by all of it."""
+    """The cause that the message's first line shows, or else all of it."""
     for message in (raised.message.partition("\n")[0], raised.message):
         for cause in CAUSES:
             if cause.fits(raised.name, message):
                 return cause.cause
     return None
+
+
+def lines_of(source: AgentFile) -> list[str]:
+    """A log's first and last lines. Text overwritten after a carriage return, as by bars, is a separate line."""
+    head, tail = source.ends(HEAD, TAIL)
+    return [*_lines(head), *_lines(tail)]
+
+
+def _lines(content: bytes) -> Iterator[str]:
+    for line in re.split(r"[\r\n]", content.decode("utf-8", "replace")):
+        if shown := plain(line[: 4 * LONGEST_LINE])[:LONGEST_LINE].rstrip():
+            yield shown
+
+
+def logs_in_order(sources: Iterable[AgentFile]) -> list[AgentFile]:
+    """Printed output first, then other logs by name, up to a maximum."""
+    logs = [source for source in sources if PurePath(source.name).suffix.lower() in SUFFIXES]
+    return sorted(logs, key=lambda source: (source.name != RUN_LOG, source.name))[:MOST_LOGS]

@@ -47,7 +47,7 @@ def measure(model: StudiedModel, probes: Sequence[Probe], ours: Sequence[Probe])
     """
     rows = [probe for probe in probes if probe.kind == ROW]
     passages = [probe for probe in probes if probe.kind == PASSAGE]
-    texts = [_whole(probe) for probe in (*rows, *passages, *ours)] + [
+    texts = [probe.shown + probe.target for probe in (*rows, *passages, *ours)] + [
         probe.control_shown + probe.control_target for probe in rows
     ]
     likelihoods = [None if tokens is None else Likelihood.of(tokens) for tokens in model.token_logprobs(texts)]
@@ -79,7 +79,3 @@ def measure(model: StudiedModel, probes: Sequence[Probe], ours: Sequence[Probe])
             )
         )
     return compared
-
-
-def _whole(probe: Probe) -> str:
-    return probe.shown + probe.target

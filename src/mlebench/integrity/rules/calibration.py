@@ -68,13 +68,9 @@ def calibrate(judge: Judge) -> Calibration:
         wrong=[
             case.id
             for case, judgement in zip(cases, judged, strict=True)
-            if any(_is_wrong(id, case, judgement) for id in questions)
+            if any((judgement.verdicts[id].answer == YES) != (id in case.violates) for id in questions)
         ],
     )
-
-
-def _is_wrong(id: str, case: CalibrationCase, judged: RunJudgement) -> bool:
-    return (judged.verdicts[id].answer == YES) != (id in case.violates)
 
 
 def _counts(id: str, cases: list[CalibrationCase], judged: list[RunJudgement]) -> dict[str, int]:

@@ -8,7 +8,6 @@ from mlebench.engine.records.tfrecords import tfrecord_bytes
 from mlebench.kit.twins.bursts import scenes_of_bursts, uneven_light
 from mlebench.kit.twins.camera_traps import camera_trap_frames, camera_trap_picture
 from mlebench.kit.twins.catalogues import TwinCategories, write_catalogue_twin
-from mlebench.kit.twins.dicom import dicom_bytes
 from mlebench.kit.twins.folder import TwinFolder
 from mlebench.kit.twins.formats import (
     bson_bytes,
@@ -30,7 +29,7 @@ from mlebench.kit.twins.formats import (
 )
 from mlebench.kit.twins.matlab import mat_bytes
 from mlebench.kit.twins.media import aiff_bytes, image_bytes, mp4_bytes, wav_bytes
-from mlebench.kit.twins.nifti import nifti_bytes
+from mlebench.kit.twins.medical import dicom_bytes, nifti_bytes
 from mlebench.kit.twins.sentences import write_token_twin
 
 __all__ = [

@@ -83,17 +83,16 @@ def _once(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
             yield pair
 
 
-def _names(section: StandingsSection, *slugs: str) -> list[str]:
-    return [section.entries[slug].entry.agent for slug in slugs]
-
-
 def index(site: Site, path: str) -> Page:
     sections = [
         Choices(
             board=section.name,
             title=section.title,
             agents=_agents(section),
-            pairs=[Pair(agents=_names(section, *pair), path=_path(section, *pair)) for pair in _once(_pairs(section))],
+            pairs=[
+                Pair(agents=[section.entries[slug].entry.agent for slug in pair], path=_path(section, *pair))
+                for pair in _once(_pairs(section))
+            ],
         )
         for section in site.sections
     ]

@@ -16,6 +16,7 @@ from mlebench.web.views import AgentName, AgentRuns, Distribution, RunResult, Vi
 
 CATALOGUE = "competitions.html"
 BINS = 60
+BEST_FIRST = ("gold", "silver", "bronze", "median", "valid", "invalid", "none", "missing", "open")
 
 
 class CompetitionFacts(View):
@@ -80,15 +81,17 @@ def page(site: Site, path: str, id: str) -> Page | None:
     if competition is None:
         return None
     scores = _leaderboard(competition)
+    boards = [runs for section in site.sections if (runs := _runs(site, section, id)).agents]
+    is_open = any(run.result == "open" for runs in boards for agent in runs.agents for run in agent.runs)
     view = CompetitionView(
         **msgspec.structs.asdict(_facts(competition)),
         thresholds=Thresholds.of(scores)._asdict() if scores else {},
         teams=len(scores),
         distribution=_distribution(scores, competition.lower_is_better) if scores else None,
-        boards=[runs for section in site.sections if (runs := _runs(site, section, id)).agents],
+        boards=boards,
         description=competition.description,
     )
-    return Page(path, "competition.html", competition.name, view, live=site.live and _is_open(view))
+    return Page(path, "competition.html", competition.name, view, live=site.live and is_open)
 
 
 ROUTES = ((r"competitions\.html", catalogue), (r"competition/([A-Za-z0-9_.-]+)\.html", page))
@@ -115,21 +118,14 @@ def _summary(site: Site, competition: Competition) -> CompetitionRow:
         **msgspec.structs.asdict(_facts(competition)),
         teams=len(scores),
         thresholds=Thresholds.of(scores)._asdict() if scores else None,
-        results=[
-            BestResult(board=section.title, runs=len(outcomes), best=_best(outcomes))
-            for section in site.sections
-            if (outcomes := _outcomes(section, competition.id))
-        ],
+        results=list(_best_results(site, competition.id)),
     )
 
 
-def _outcomes(section: StandingsSection, id: str) -> list[RunOutcome]:
-    return [outcome for row in section.standings.entries for outcome in row.entry.of([id])]
-
-
-def _best(outcomes: list[RunOutcome]) -> str:
-    ranks = ("gold", "silver", "bronze", "median", "valid", "invalid", "none", "missing", "open")
-    return min((result_of(outcome) for outcome in outcomes), key=ranks.index)
+def _best_results(site: Site, id: str) -> Iterator[BestResult]:
+    for section in site.sections:
+        if results := [result_of(run) for row in section.standings.entries for run in row.entry.of([id])]:
+            yield BestResult(board=section.title, runs=len(results), best=min(results, key=BEST_FIRST.index))
 
 
 def _leaderboard(competition: Competition) -> list[float]:
@@ -178,7 +174,3 @@ def _run(site: Site, outcome: RunOutcome) -> RunResult:
         badges=list(outcome.badges) if outcome.any_medal else [],
         page=site.run_page(outcome),
     )
-
-
-def _is_open(view: CompetitionView) -> bool:
-    return any(run.result == "open" for runs in view.boards for agent in runs.agents for run in agent.runs)

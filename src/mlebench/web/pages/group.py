@@ -26,7 +26,7 @@ from mlebench.core.untrusted import one_line
 from mlebench.records.run import DAMAGED, PLANNED, RUNNING
 from mlebench.records.run_groups import Group, Run, elapsed
 from mlebench.report.competition_lookup import CompetitionLookup
-from mlebench.web.pages.groups import Heading, counts_of, heading_of, is_failed, medals_of, usage_of
+from mlebench.web.pages.groups import Heading, counts_of, heading_of, is_failed, medals_of, usage_columns
 from mlebench.web.record_values import fact_rows, number_of, percentile_of, result_of
 from mlebench.web.run_files import AttemptFiles, shown, tail
 from mlebench.web.site import Page, Site
@@ -143,7 +143,7 @@ def page(site: Site, path: str, name: str, number: str = "1") -> Page | None:
         report=shown(group.record.report),
         counts=counts,
         medals=medals_of(runs),
-        **usage_of(runs),
+        **usage_columns(runs),
         seconds_limit=group.record.limits and group.record.limits.seconds,
         failures=_failures(runs),
         states=[PLANNED, RUNNING, *(outcome for outcome in RUN_OUTCOMES if outcome != CANCELLED)],
@@ -186,6 +186,7 @@ def title_of(site: Site, id: str) -> str:
 
 def _row(site: Site, run: Run, lookup: CompetitionLookup) -> RunRow:
     record, report = run.record, run.record.report
+    outage = record.model.unavailable if record.model and record.ended == MODEL_UNAVAILABLE else None
     return RunRow(
         run=run.paths.root.name,
         competition=one_line(record.competition, 80),
@@ -193,7 +194,7 @@ def _row(site: Site, run: Run, lookup: CompetitionLookup) -> RunRow:
         seed=record.seed,
         state=run.state,
         ended=shown(record.ended, 40),
-        cause=_cause(run),
+        cause=one_line(outage.cause, 40) if outage else None,
         status=shown(report and report.status, 40),
         result=result_of(run),
         score=number_of(report and report.score),
@@ -201,13 +202,8 @@ def _row(site: Site, run: Run, lookup: CompetitionLookup) -> RunRow:
         seconds=number_of(record.seconds) if record.is_final else elapsed(run),
         attempts=len(record.attempts),
         rerolls=record.rerolls,
-        **usage_of([run]),
+        **usage_columns([run]),
     )
-
-
-def _cause(run: Run) -> str | None:
-    usage = run.record.model if run.record.ended == MODEL_UNAVAILABLE else None
-    return one_line(usage.unavailable.cause, 40) if usage and usage.unavailable else None
 
 
 def _in_progress(site: Site, group: Group, run: Run) -> RunInProgress:
@@ -222,7 +218,7 @@ def _in_progress(site: Site, group: Group, run: Run) -> RunInProgress:
         seconds=gone,
         share=min(1.0, gone / limit) if gone is not None and limit else None,
         last_line=one_line(last, 160),
-        **usage_of([run]),
+        **usage_columns([run]),
     )
 
 
@@ -250,15 +246,12 @@ def _failures(runs: Sequence[Run]) -> list[Failure]:
 
 
 def _failed_run(run: Run, kind: str) -> FailedRun:
+    reason = run.record.report and run.record.report.reason
+    if run.fault or kind == run.record.ended:
+        reason = run.fault or run.record.detail
     return FailedRun(
         run=run.paths.root.name,
         competition=one_line(run.record.competition, 80),
         seed=run.record.seed,
-        why=one_line(_why(run, kind), 300),
+        why=one_line(reason or "", 300),
     )
-
-
-def _why(run: Run, kind: str) -> Any:
-    if run.fault or kind == run.record.ended:
-        return run.fault or run.record.detail or ""
-    return (run.record.report and run.record.report.reason) or ""

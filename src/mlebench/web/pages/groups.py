@@ -96,7 +96,7 @@ def medals_of(runs: Sequence[Run]) -> dict[str, int]:
     return {name: won[name] for name in MEDALS}
 
 
-def usage_of(runs: Sequence[Run]) -> UsageColumns:
+def usage_columns(runs: Sequence[Run]) -> UsageColumns:
     uses = [use for run in runs if (use := usage_view(run))]
     costs = [use.cost for use in uses if use.cost is not None]
     tokens = [use.all_tokens for use in uses if use.all_tokens is not None]
@@ -149,6 +149,6 @@ def _row(group: Group, label: EntryLabel) -> GroupRow:
         network=group.record.network,
         counts=counts_of(runs),
         medals=medals_of(runs),
-        **usage_of(runs),
+        **usage_columns(runs),
         hours=sum(run.record.seconds or 0.0 for run in runs) / 3600,
     )

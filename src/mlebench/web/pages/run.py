@@ -12,7 +12,7 @@ from mlebench.core.paths import CODE, LOGS, RUN_LOG, RUNNER_LOG, SUBMISSION, Run
 from mlebench.core.untrusted import one_line
 from mlebench.records.report import Badge, Report
 from mlebench.records.run_groups import Group, Run, elapsed
-from mlebench.records.timeline import HOST, TimelineEvent, read_timeline, shortened
+from mlebench.records.timeline import HOST, read_timeline, truncate_text
 from mlebench.scoring import Thresholds, read_leaderboard
 from mlebench.web import history
 from mlebench.web.draw_run import LINES
@@ -268,13 +268,13 @@ def _story(run: Run) -> StoryView:
     room, shown_events = MOST_STORY, []
     zero = history.zero_of(run) or account.begun
     for event in [*events[:FIRST_EVENTS], *events[FIRST_EVENTS:][-LAST_EVENTS:]]:
-        text, cut = shortened(event.text, max(200, min(LONGEST_EVENT, room)))
+        text, cut = truncate_text(event.text, max(200, min(LONGEST_EVENT, room)))
         room -= len(text)
         shown_events.append(
             StoryEvent(
                 kind=event.kind,
                 source=event.source,
-                title=_title(event),
+                title="" if event.title == event.kind else event.title.removeprefix(f"{event.kind}, "),
                 step=event.step,
                 after=max(0.0, event.time - zero),  # an agent's own times are not trusted
                 text=text,
@@ -283,11 +283,6 @@ def _story(run: Run) -> StoryView:
         )
     usage = None if account.usage is None else asdict(account.usage)
     return StoryView(events=shown_events, count=len(events), left_out=account.left_out, usage=usage)
-
-
-def _title(event: TimelineEvent) -> str:
-    """An event's title without its kind, which is shown beside it."""
-    return "" if event.title == event.kind else event.title.removeprefix(f"{event.kind}, ")
 
 
 def _card(group: Group, run: Run) -> Mapping[str, Any]:

@@ -154,9 +154,14 @@ def page(site: Site, path: str, name: str | None = None) -> Page | None:
         notes=notes(standings),
         differing=[DifferingCondition(name=each.name, title=each.title) for each in columns(standings)],
         scopes=_scope_names(section),
-        rows=sorted(_rows(section), key=_best_medals_first),
+        rows=sorted(_rows(section), key=lambda row: -medals.mean if (medals := row.figures["any_medal"]) else 1),
         entries=[_entry(site, slug, row) for slug, row in section.entries.items()],
-        badges=[badges for row in standings.entries for badges in _badges(site, row)],
+        badges=[
+            BadgeRow(row.entry.agent, id, site.competition(id) is not None, counts[0].of, counts)
+            for row in standings.entries
+            for id, badges in groupby(row.badge_counts, key=lambda count: count.competition)
+            if (counts := list(badges))
+        ],
         left_out=[
             LeftOutRow(one.competition, known=site.competition(one.competition) is not None, badges=list(one.badges))
             for one in (standings.recount.left_out if standings.recount else ())
@@ -172,11 +177,6 @@ def page(site: Site, path: str, name: str | None = None) -> Page | None:
         outcome.missing in ("running", "planned") for row in section.entries.values() for outcome in row.entry.outcomes
     )
     return Page(path, "standings.html", "Standings", view, live=site.live and going_on)
-
-
-def _best_medals_first(row: StandingsRow) -> float:
-    medals = row.figures["any_medal"]
-    return -medals.mean if medals else 1
 
 
 def no_standings(site: Site, path: str, title: str) -> Page:
@@ -200,12 +200,6 @@ def _scope_names(section: StandingsSection) -> list[ScopeName]:
         counts, key=lambda key: (kinds.index(key[0]), -counts[key], key[1] if key[0] == "category" else "")
     )
     return [ScopeName(kind=kind, name=name, entries=counts[kind, name]) for kind, name in ordered]
-
-
-def _badges(site: Site, row: EntryStandings) -> Iterator[BadgeRow]:
-    for id, badges in groupby(row.badge_counts, key=lambda count: count.competition):
-        counts = list(badges)
-        yield BadgeRow(row.entry.agent, id, site.competition(id) is not None, counts[0].of, counts)
 
 
 def _entry(site: Site, slug: str, row: EntryStandings) -> EntryView:

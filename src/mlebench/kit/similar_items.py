@@ -1,4 +1,7 @@
-"""Groups of pictures that look alike, by rules in integer arithmetic: equal pixels are grouped alike everywhere."""
+"""Groups of nearly equal items: pictures that look alike, and texts such as the sequences of related molecules.
+
+Pictures are compared by rules in integer arithmetic: equal pixels are grouped alike everywhere.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -14,6 +17,7 @@ from mlebench.kit.raw import RawFile
 from mlebench.kit.splits import Items, split_whole_groups
 
 _ROWS, _COLUMNS = 8, 9  # blocks of a picture, so eight pairs of neighbours in each row
+_TEXTS = 256  # that are compared with all others at a time
 _ONES = np.array([byte.bit_count() for byte in range(256)], dtype=np.uint8)
 
 
@@ -51,9 +55,18 @@ def groups_of_pictures(files: Iterable[RawFile], *, distance: int = 0) -> list[s
     """
     hashes = [picture_hash(grey) for _, grey in in_order(files, RawFile.grey_pixels)]
     different = [*dict.fromkeys(hashes)]
-    pairs = _close_pairs(different, distance) if distance else ()
+    pairs = _similar_hashes(different, distance) if distance else ()
     groups = dict(zip(different, connected(len(different), pairs), strict=True))
     return [f"{different[groups[hash]]:016x}" for hash in hashes]
+
+
+def groups_of_sequences(sequences: Sequence[str], *, distance: int) -> list[int]:
+    """For each sequence the number of its group, which is the position of the group's first sequence.
+
+    Sequences are in one group if at most `distance` letters must be inserted, deleted or replaced to make one the
+    other, or if others in between connect them.
+    """
+    return connected(len(sequences), _similar_texts(sequences, distance))
 
 
 def picture_hash(grey: np.ndarray) -> int:
@@ -84,9 +97,21 @@ def _root(first: list[int], item: int) -> int:
     return item
 
 
-def _close_pairs(hashes: list[int], distance: int) -> Iterator[tuple[int, int]]:
+def _similar_hashes(hashes: list[int], distance: int) -> Iterator[tuple[int, int]]:
     """The positions of hashes that differ in at most so many bits."""
     bytes_of = np.array(hashes, dtype=np.uint64).view(np.uint8).reshape(-1, 8)
     for first, its_bytes in enumerate(bytes_of):
         differing = _ONES[bytes_of[first + 1 :] ^ its_bytes].sum(axis=1)
         yield from ((first, first + 1 + offset) for offset in np.flatnonzero(differing <= distance).tolist())
+
+
+def _similar_texts(sequences: Sequence[str], distance: int) -> Iterator[tuple[int, int]]:
+    from rapidfuzz.distance import Levenshtein  # here, because most competitions need not wait for it
+    from rapidfuzz.process import cdist
+
+    for start in range(0, len(sequences), _TEXTS):
+        block, rest = sequences[start : start + _TEXTS], sequences[start:]
+        distances = cdist(block, rest, scorer=Levenshtein.distance, score_cutoff=distance, dtype=np.int32)
+        for first, second in np.argwhere(distances <= distance).tolist():
+            if first < second:
+                yield start + first, start + second

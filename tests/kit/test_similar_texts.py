@@ -3,8 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mlebench.kit import groups_of_sequences
-from mlebench.kit import sequence_groups as module
+from mlebench.kit import groups_of_sequences, similar_items
 
 SEQUENCES = st.lists(st.text("ACGU", max_size=8), max_size=12)
 
@@ -17,7 +16,7 @@ def test_groups_are_connected_by_small_distances_and_by_nothing_else(sequences: 
 
 
 def test_blocks_of_sequences_make_no_difference() -> None:
-    sequences = [f"{number:09b}" for number in range(2 * module._ROWS)]
+    sequences = [f"{number:09b}" for number in range(2 * similar_items._TEXTS)]
     assert groups_of_sequences(sequences, distance=1) == [0] * len(sequences)
     assert groups_of_sequences(sequences, distance=0) == [*range(len(sequences))]
 

@@ -1,4 +1,8 @@
-"""DICOM files for twins: explicit value representations, little endian, pixels without compression."""
+"""Medical images for twins.
+
+DICOM files have explicit value representations, little endian, and pixels without compression. NIfTI files hold volumes
+of voxels.
+"""
 
 import struct
 from collections.abc import Mapping
@@ -10,6 +14,12 @@ _META_LENGTH, _META_VERSION, _META_CLASS, _META_INSTANCE, _META_SYNTAX = (0x0002
 _EXPLICIT_LITTLE_ENDIAN = "1.2.840.10008.1.2.1"
 _LONG = ("OB", "OW")  # kinds whose length has four bytes
 _NUMBERS = {"US": "<H", "UL": "<I"}
+
+# Offsets in the header of a NIfTI file, which is all zeros except for these fields.
+_DIMENSIONS, _TYPE, _VOXEL_SIZES, _DATA, _UNITS, _TO_WORLD, _MAGIC = 40, 70, 76, 108, 123, 254, 344
+_HEADER_SIZE, _DATA_OFFSET = 348, 352
+_TYPES = {np.dtype(np.uint8): 2, np.dtype(np.int16): 4}
+_MILLIMETRES = 2
 
 Elements = Mapping[int, tuple[str, str | int | bytes]]
 
@@ -58,3 +68,17 @@ def _encode(elements: Elements) -> bytes:
         length = struct.pack("<2xI" if kind in _LONG else "<H", len(content))
         pieces += struct.pack("<HH", tag >> 16, tag & 0xFFFF), kind.encode("ascii"), length, content
     return b"".join(pieces)
+
+
+def nifti_bytes(voxels: np.ndarray) -> bytes:
+    """A NIfTI-1 file (`.nii`) of 8- or 16-bit voxels (left to right, back to front, bottom to top), each of a mm³."""
+    header = bytearray(_DATA_OFFSET)
+    struct.pack_into("<i", header, 0, _HEADER_SIZE)
+    struct.pack_into("<8h", header, _DIMENSIONS, voxels.ndim, *voxels.shape, *[1] * (7 - voxels.ndim))
+    struct.pack_into("<hh", header, _TYPE, _TYPES[voxels.dtype], 8 * voxels.dtype.itemsize)
+    struct.pack_into("<8f", header, _VOXEL_SIZES, *[1] * 8)
+    struct.pack_into("<ff", header, _DATA, _DATA_OFFSET, 1)  # values are not scaled
+    struct.pack_into("<b", header, _UNITS, _MILLIMETRES)
+    struct.pack_into("<h24x12f", header, _TO_WORLD, 1, *np.eye(3, 4).ravel())
+    struct.pack_into("<4s", header, _MAGIC, b"n+1")
+    return bytes(header) + voxels.astype(voxels.dtype.newbyteorder("<")).tobytes(order="F")
