@@ -62,6 +62,7 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     knowledge: list[Text] = []
     requirements: Text | None = None
     python: Text | None = None
+    npm: list[Text] = []
     needs_model: bool = False
     shares: list[Text] = []
     host_only: bool = False

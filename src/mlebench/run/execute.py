@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeGuard
 
-from mlebench.agents import Agent, load_agent, venv_fault
+from mlebench.agents import Agent, install_fault, load_agent
 from mlebench.core import leases, paths
 from mlebench.core.errors import PrerequisiteError, SandboxError, StorageError
 from mlebench.core.files import require_free_space
@@ -186,7 +186,7 @@ def _load(recorder: RunRecorder) -> tuple[Agent, Competition, Sandbox]:
     agent = load_agent(record.agent_source, record.agent_command, record.agent_options)
     if agent.identity != record.agent.identity:
         raise PrerequisiteError(f"{agent.folder} has changed since these runs were planned: plan them again")
-    if fault := venv_fault(agent):
+    if fault := install_fault(agent):
         raise PrerequisiteError(f"agent {agent.name} is {fault}")
     for shared in SHARED_FOLDERS:
         shared.require_unchanged(record)

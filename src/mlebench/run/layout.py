@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlebench.agents import Agent, base_python, venv_of
+from mlebench.agents import Agent, base_python, npm_dir, venv_of
 from mlebench.agents.folders import environment_dir
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
@@ -26,6 +26,7 @@ VALIDATOR_PORTS = (5000, 5001, 5005)  # where existing agents look for it
 MODEL = "model"  # the other proxy
 MODEL_PORT = 4000
 CONDA = "/opt/conda"
+NPM = "/opt/npm"
 PACKED = (".zip", ".7z")
 
 
@@ -64,7 +65,7 @@ def make_task(
         command=agent.command(f"{folders.home}/agent"),
         work=work,
         limits=limits_of(group),
-        binds=(data, *_shared(group), *_python(venv), *_conda(sandbox, venv)),
+        binds=(data, *_shared(group), *_python(venv), *filter(None, [_npm(agent)]), *_conda(sandbox, venv)),
         env=_environment(group, run, agent, sandbox, folders, venv, ports[0]) | {"SAMPLE_SUBMISSION": sample},
         ports=dict.fromkeys(ports, VALIDATOR),
         network=group.record.network,
@@ -157,6 +158,12 @@ def _python(venv: Path | None) -> list[Bind]:
     return [Bind(folder, str(folder)) for folder in dict.fromkeys([base_python(venv), venv])]
 
 
+def _npm(agent: Agent) -> Bind | None:
+    """The programs of an agent that come from npm packages: bound, because they have hundreds of megabytes."""
+    folder = npm_dir(agent)
+    return Bind(folder, NPM) if folder else None
+
+
 def _needs_conda(sandbox: Sandbox) -> bool:
     """Whether agents need stand-ins for conda's programs, which our images have and which cannot be put on a host."""
     return sandbox.is_isolated and not sandbox.runs_images
@@ -200,6 +207,7 @@ def _environment(
         "SEED": str(run.record.seed),
         "VALIDATOR_URL": f"http://localhost:{port}/validate",
         **({"VIRTUAL_ENV": str(venv)} if venv else {}),
+        **({"NPM_DIR": sandbox.path_of(programs)} if (programs := _npm(agent)) else {}),
     }
 
 
