@@ -43,7 +43,7 @@ class ClaudeCode(Program):
         ]
 
     def is_noise(self, event: Event) -> bool:
-        return event.get("type") == "stream_event"
+        return event.get("type") == "stream_event" and event["event"]["type"] == "content_block_delta"
 
     def translate(self, event: Event, story: EventTranslator) -> None:
         match event.get("type"):

@@ -87,10 +87,12 @@ class EventTranslator:
         self._began[call] = time.monotonic()
         self._trajectory.tell_step("action", name=name, text=text)
 
-    def output(self, call: str, text: str, exit_code: int | None = None) -> None:
+    def output(self, call: str, text: str, exit_code: int | None, seconds: float | None = None) -> None:
+        """Without `seconds` it took as long as since its action."""
         self._is_answering = False
         began = self._began.pop(call, None)
-        seconds = None if began is None else round(time.monotonic() - began, 3)
+        if seconds is None and began is not None:
+            seconds = round(time.monotonic() - began, 3)
         self._trajectory.tell_step("output", text=text[-LONGEST:], exit_code=exit_code, seconds=seconds)
         written = SUBMISSION.stat().st_mtime if SUBMISSION.is_file() else None
         if written is not None and written != self._submitted:
@@ -272,7 +274,7 @@ def _task(options: Options, clock: Clock) -> str:
         submission=str(SUBMISSION),
         sample=ENV.get("SAMPLE_SUBMISSION", ""),
         limit=duration(clock.limit),
-        turns=f"at most {options.turns} answers of yours" if options.turns else "any number of your answers",
+        turns=f" and at most {options.turns} answers of yours" if options.turns else "",
         hardware=_hardware(),
         packages=_packages(),
         **task_texts(ENV),
