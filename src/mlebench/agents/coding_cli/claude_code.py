@@ -60,12 +60,13 @@ class ClaudeCode(Program):
                 story.fault(str(event.get("result") or event.get("subtype")))
 
     def _answer(self, event: Event, story: EventTranslator) -> None:
+        if event["message"].get("model") == "<synthetic>":  # the program's own words: an error, which `result` has, too
+            return
+        story.begin_answer(event["message"]["id"])
         for block in _blocks(event):
             match block.get("type"):
                 case "text":
-                    # The program writes its own errors as answers of a model with this name.
-                    said = story.fault if event["message"].get("model") == "<synthetic>" else story.thought
-                    said(block["text"])
+                    story.thought(block["text"])
                 case "thinking":
                     story.thought(block["thinking"])
                 case "tool_use":

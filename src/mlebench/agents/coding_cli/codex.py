@@ -13,6 +13,7 @@ TEXTS = {"agent_message", "reasoning"}
 
 class Codex(Program):
     name = "codex"
+    _has_said = False  # whether the last thing was a message
 
     def write_settings(self) -> None:
         """It ignores OPENAI_BASE_URL: only a provider of its own in its settings leads elsewhere."""
@@ -23,6 +24,7 @@ class Codex(Program):
             "model_provider": "gateway",
             "web_search": "disabled",
             "check_for_update_on_startup": False,
+            "allow_login_shell": False,  # /etc/profile of an image would set another PATH
             **({"model_reasoning_effort": self.options.effort} if self.options.effort else {}),
             "analytics.enabled": False,
             "history.persistence": "none",
@@ -64,21 +66,34 @@ class Codex(Program):
 
     def _action(self, item: dict[str, Any], story: EventTranslator) -> None:
         if item["type"] not in TEXTS | {"error", "todo_list"}:
+            story.begin_answer()
             story.action(item["id"], item["type"], _request(item))
 
     def _result(self, item: dict[str, Any], story: EventTranslator) -> None:
         match item["type"]:
-            case "agent_message" | "reasoning":
+            case "agent_message":
+                if self._has_said:  # an answer has one message; a call that Codex refuses is not among the events
+                    story.end_answer()
+                self._has_said = True
+                story.begin_answer()
+                story.thought(item["text"])
+                return
+            case "reasoning":
+                story.begin_answer()
                 story.thought(item["text"])
             case "todo_list":
-                story.thought("\n".join(f"[{'x' if todo['completed'] else ' '}] {todo['text']}" for todo in item["items"]))
+                story.thought(
+                    "\n".join(f"[{'x' if todo['completed'] else ' '}] {todo['text']}" for todo in item["items"])
+                )
             case "error":
                 print(item["message"], flush=True)  # a warning: faults that end a turn are `turn.failed`
             case "command_execution":
                 story.output(item["id"], item["aggregated_output"], item["exit_code"])
+                story.end_answer()
             case _:
-                failed = item.get("status") == "failed"
-                story.output(item["id"], _request(item), 1 if failed else 0)
+                story.output(item["id"], _request(item), 1 if item.get("status") == "failed" else 0)
+                story.end_answer()
+        self._has_said = False
 
 
 def _request(item: dict[str, Any]) -> str:

@@ -36,6 +36,7 @@ HERE = Path(__file__).parent
 SUBMISSION = Path(ENV.get("SUBMISSION_DIR", "/home/submission")) / "submission.csv"
 LONGEST = 20_000  # characters of one output in the trajectory
 MOST_PACKAGES = 100  # named in the prompt
+UNNAMED = "unnamed"  # an answer
 GRACE = 5.0  # seconds between asking a program to end and killing it
 
 Event = dict[str, Any]
@@ -64,32 +65,41 @@ class Options:
 
 
 class EventTranslator:
-    """Writes the trajectory. A step is an answer of the model: what it says and does until it hears of a result."""
+    """Writes the trajectory. A step is an answer of the model, with all that it does."""
 
     def __init__(self, trajectory: Trajectory):
         self._trajectory = trajectory
-        self._is_answering = False
+        self._answer: str | None = None
         self._began: dict[str, float] = {}  # call: when it began
         self._submitted: float | None = None
-        self.faults: list[str] = []
+        self.last_fault = ""  # of this start
 
     @property
     def steps(self) -> int:
         return self._trajectory.step
 
+    def begin_start(self) -> None:
+        self._answer, self.last_fault = None, ""
+
+    def begin_answer(self, answer: str = UNNAMED) -> None:
+        """Begin a step, unless this answer has begun. Not every program names its answers."""
+        if answer != self._answer:
+            self._answer = answer
+            self._trajectory.step += 1
+
+    def end_answer(self) -> None:
+        self._answer = None
+
     def thought(self, text: str) -> None:
         if text.strip():
-            self._answer()
             self._trajectory.tell_step("thought", text=text[:LONGEST])
 
     def action(self, call: str, name: str, text: str) -> None:
-        self._answer()
         self._began[call] = time.monotonic()
         self._trajectory.tell_step("action", name=name, text=text)
 
     def output(self, call: str, text: str, exit_code: int | None, seconds: float | None = None) -> None:
         """Without `seconds` it took as long as since its action."""
-        self._is_answering = False
         began = self._began.pop(call, None)
         if seconds is None and began is not None:
             seconds = round(time.monotonic() - began, 3)
@@ -104,17 +114,10 @@ class EventTranslator:
         self._trajectory.tell_step("call", model=model, **tokens, cost=None, seconds=None)
 
     def fault(self, text: str) -> None:
-        """What the program says went wrong."""
-        self.faults.append(text)
-        self._trajectory.tell_step("output", text=text[-LONGEST:], exit_code=None, seconds=None)
-
-    def end_of_start(self) -> None:
-        self._is_answering = False
-
-    def _answer(self) -> None:
-        if not self._is_answering:
-            self._is_answering = True
-            self._trajectory.step += 1
+        """What the program says went wrong; some say it twice."""
+        if text != self.last_fault:
+            self.last_fault = text
+            self._trajectory.tell_step("output", text=text[-LONGEST:], exit_code=None, seconds=None)
 
 
 class Program(ABC):
@@ -172,15 +175,15 @@ def _starts(program: Program, clock: Clock, trajectory: Trajectory) -> tuple[str
         run = _Start(program, prompt, story, clock, start)
         code = run.wait()
         missing = _missing()
-        last_fault = story.faults[-1] if story.faults else ""
         if run.cut_off:
             return run.cut_off, 0, start
-        if is_budget(Exception(last_fault)):
-            return f"budget: {last_fault}", 0, start
+        fault = story.last_fault or f"exit code {code}"
+        if is_budget(Exception(fault)):
+            return f"budget: {fault}", 0, start
         if not missing:
-            return "finished" if code == 0 else f"the program ended with exit code {code}", 0, start
+            return f"the program failed: {fault}" if code else "finished", 0, start
         if start > program.options.restarts:
-            return (f"no model: {last_fault or f'exit code {code}'}", 1, start) if code else ("gave up", 0, start)
+            return (f"the program failed: {fault}", 1, start) if code else ("the model stopped", 0, start)
         start += 1
         prompt = f"{task}\n\n{fill(HERE / 'again.txt', missing=missing, left=duration(max(0.0, clock.left())))}"
         trajectory.tell("restart", start=start, text=missing)
@@ -193,6 +196,7 @@ class _Start:
     def __init__(self, program: Program, prompt: str, story: EventTranslator, clock: Clock, number: int):
         self._program, self._story, self._clock = program, story, clock
         self.cut_off: str | None = None  # why we ended it
+        story.begin_start()
         logs = Path(ENV["LOGS_DIR"])
         said, self._events = logs / f"prompt-{number}.txt", logs / f"events-{number}.jsonl"
         said.write_text(prompt, encoding="utf-8")
@@ -218,7 +222,6 @@ class _Start:
         except subprocess.TimeoutExpired:
             self._end("time")
         self._reader.join(GRACE)  # a program in the background may hold the pipe open
-        self._story.end_of_start()
         return self._process.wait()
 
     def _end(self, reason: str) -> None:

@@ -28,8 +28,7 @@ class OpenCode(Program):
                     "models": {self.model: {"name": self.model, "options": effort}},
                 }
             },
-            "permission": "allow",
-            "tools": {"webfetch": False, "websearch": False},
+            "permission": {"*": "allow", "webfetch": "deny", "websearch": "deny"},
         }
         self._settings.write_text(json.dumps(settings), encoding="utf-8")
 
@@ -52,6 +51,8 @@ class OpenCode(Program):
 
     def translate(self, event: Event, story: EventTranslator) -> None:
         part = event.get("part") or {}
+        if "messageID" in part:
+            story.begin_answer(part["messageID"])
         match event.get("type"):
             case "text" | "reasoning":
                 story.thought(part["text"])
