@@ -1,4 +1,4 @@
-"""Runs a coding command line on a competition: one prompt, its events as a trajectory, further starts if it stops early.
+"""Runs a coding command line on a competition, writes its events as a trajectory, starts it again if it stops early.
 
 Standard library only. The command lines differ in their settings and events, which a `Program` knows.
 """
@@ -130,7 +130,7 @@ class Program(ABC):
         self.model = model
         self.home = home
 
-    def write_settings(self) -> None:
+    def write_settings(self) -> None:  # noqa: B027 some need none
         """Write the program's files of settings below `home`."""
 
     def environment(self) -> Mapping[str, str]:
