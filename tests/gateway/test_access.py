@@ -16,7 +16,7 @@ PRICES = read_prices()
 
 @pytest.fixture(autouse=True)
 def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "MY_KEY"):
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MY_KEY"):
         monkeypatch.setenv(name, f"key-of-{name}")
 
 
@@ -73,6 +73,21 @@ def test_price_files_that_cannot_be_used(tmp_path: Path, text: str, words: str) 
             "https://api.anthropic.com",
             "ANTHROPIC_API_KEY",
         ),
+        (
+            ["gemini-2.5-pro"],
+            {},
+            "google",
+            "https://generativelanguage.googleapis.com",
+            "GEMINI_API_KEY",
+        ),
+        (["gemini-x"], {"endpoint": "http://127.0.0.1:8000"}, "openai", "http://127.0.0.1:8000", None),
+        (
+            ["gemini-x"],
+            {"endpoint": "https://generativelanguage.googleapis.com/v1beta/openai"},
+            "openai",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            None,
+        ),
         (["claude-x"], {"endpoint": "http://127.0.0.1:8000/v1"}, "openai", "http://127.0.0.1:8000/v1", None),
         (["x"], {"endpoint": "https://h/api/v1", "key_env": "MY_KEY"}, "openai", "https://h/api/v1", "MY_KEY"),
     ],
@@ -121,6 +136,19 @@ def test_tokens_need_no_price() -> None:
         ("https://h/api/v1/", "/v1/responses", "https://h/api/v1/responses"),
         ("https://h/v1beta/openai", "/v1/chat/completions", "https://h/v1beta/openai/chat/completions"),
         ("https://h/anthropic", "/v1/messages", "https://h/anthropic/v1/messages"),
+        ("https://h", "/v1beta/models/m:generateContent", "https://h/v1beta/models/m:generateContent"),
+        ("https://h/v1beta/", "/v1beta/models/m:countTokens", "https://h/v1beta/models/m:countTokens"),
+        ("http://h/v1", "/v1/models/m:generateContent", "http://h/v1/models/m:generateContent"),
+        (
+            "https://h/g",
+            "/v1beta/models/a/b c?:generateContent",
+            "https://h/g/v1beta/models/a/b%20c%3F:generateContent",
+        ),
+        (
+            "https://h",
+            "/v1beta/models/m:streamGenerateContent",
+            "https://h/v1beta/models/m:streamGenerateContent?alt=sse",
+        ),
     ],
 )
 def test_upstream_urls(endpoint: str, path: str, url: str) -> None:

@@ -17,7 +17,20 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from support.endpoints import KEY, PRICE, QUICK, TOKEN, Call, Endpoint, Front, NewFront, access_to, front_of
+from support.endpoints import (
+    GEMINI,
+    KEY,
+    PRICE,
+    QUICK,
+    TOKEN,
+    Call,
+    Endpoint,
+    Front,
+    NewFront,
+    access_to,
+    front_of,
+    kind_of,
+)
 from support.waiting import wait_until
 
 from mlebench.gateway.access import Budget, ModelAccess
@@ -33,24 +46,31 @@ PROMPT = 100  # tokens that each call reports
 
 def expensive(call: Call) -> None:
     """As much as the request allows."""
-    limits = ("max_completion_tokens", "max_tokens", "max_output_tokens")
-    most = next(call.body[name] for name in limits if name in call.body)
+    limits = ("max_completion_tokens", "max_tokens", "max_output_tokens", "maxOutputTokens")
+    body = call.body | call.body.get("generationConfig", {})
+    most = next(body[name] for name in limits if name in body)
+    if "contents" in body:
+        call.answer({"candidates": [], "usageMetadata": {"promptTokenCount": PROMPT, "thoughtsTokenCount": most}})
+        return
     call.answer({"choices": [], "usage": {"prompt_tokens": PROMPT, "completion_tokens": most}})
 
 
 @pytest.mark.parametrize("budget", ["20000tokens", "0.1usd"])
 @pytest.mark.parametrize("limit", [{"max_tokens": 1000}, {}])
-def test_parallel_calls_do_not_exceed_it(server: Endpoint, front: NewFront, budget: str, limit: dict[str, Any]) -> None:
+@pytest.mark.parametrize("path", ["/v1/chat/completions", GEMINI])
+def test_parallel_calls_do_not_exceed_it(
+    server: Endpoint, front: NewFront, path: str, budget: str, limit: dict[str, Any]
+) -> None:
     server.behave = expensive
     gate = front(budget=budget, models=("m",))
     text = "word " * PROMPT
-    messages = [{"role": "user", "content": text}]
+    asked = {"contents": [{"parts": [{"text": text}]}]} if path == GEMINI else {"messages": [{"content": text}]}
     with ThreadPoolExecutor(20) as pool:
-        done = list(pool.map(lambda _: gate.post(messages=messages, **limit), range(60)))
+        done = list(pool.map(lambda _: gate.post(path, **asked, **limit), range(60)))
     assert {answer.status_code for answer in done} == {200, 403}
-    refused = next(answer for answer in done if answer.status_code == 403).json()["error"]
-    assert refused["type"] == "budget_exceeded"
-    assert budget in refused["message"]
+    refused = next(answer for answer in done if answer.status_code == 403)
+    assert kind_of(refused) == "budget_exceeded"
+    assert budget in refused.json()["error"]["message"]
     use = gate.use
     assert use["budget"]["used_up"] + use["budget"]["not_enough"] == use["refusals"]["budget_exceeded"]
     assert use["budget"]["used"] <= use["budget"]["limit"]
@@ -91,6 +111,8 @@ def test_an_answer_without_a_limit_gets_one(server: Endpoint, front: NewFront) -
     ):
         gate.post(path)
         assert 256 <= server.seen[-1].body[name] < 3000
+    front(budget="3000tokens").post(GEMINI)
+    assert 256 <= server.seen[-1].body["generationConfig"]["maxOutputTokens"] < 3000
 
 
 def test_without_a_budget_requests_stay_as_they_are(server: Endpoint, front: NewFront) -> None:
@@ -114,12 +136,14 @@ def test_several_answers_are_reserved_for(front: NewFront) -> None:
     gate = front(budget="2000tokens")
     assert gate.post(max_tokens=900).status_code == 200
     assert gate.post(max_tokens=900, n=50).status_code == 403
+    assert gate.post(GEMINI, max_tokens=900, generationConfig={"candidateCount": 50}).status_code == 403
 
 
-@pytest.mark.parametrize("value", [-1, 0, "many", 1.5, True])
-def test_a_limit_that_is_not_a_number_is_refused(server: Endpoint, front: NewFront, value: object) -> None:
+@pytest.mark.parametrize("value", [-1, 0, "many", "100", 1.5, True])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", GEMINI])
+def test_a_limit_that_is_not_a_number_is_refused(server: Endpoint, front: NewFront, path: str, value: object) -> None:
     """The gateway and the endpoint could read it differently."""
-    assert front(budget="2000tokens").post(max_tokens=value).status_code == 400
+    assert front(budget="2000tokens").post(path, max_tokens=value).status_code == 400
     assert server.seen == []
 
 
@@ -214,11 +238,17 @@ ENCODED = base64.b64encode(TEXT.encode()).decode()
         {"type": "document", "source": {"type": "base64", "media_type": "image/png", "data": ENCODED}},
         {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": ENCODED}},
         {"type": "input_audio", "input_audio": {"format": "wav", "data": ENCODED}},
+        {"text": TEXT, "thought": True},
+        {"inlineData": {"mimeType": "image/png", "data": ENCODED}},
+        {"functionCall": {"name": "f", "args": {"data": PICTURE[22:] + TEXT}}},
+        {"functionResponse": {"name": "f", "response": {"data": PICTURE[22:] + TEXT}}},
+        {"functionResponse": {"name": "f", "parts": [{"inlineData": {"mimeType": "image/png", "data": ENCODED}}]}},
     ],
 )
 def test_text_counts_in_full_wherever_it_is(part: dict[str, Any]) -> None:
     plain = estimated_input({"messages": [{"role": "user", "content": [{"type": "text", "text": TEXT}]}]})
     assert estimated_input({"messages": [{"role": "user", "content": [part]}]}) >= 0.99 * plain
+    assert estimated_input({"contents": [{"role": "user", "parts": [part]}]}) >= 0.99 * plain
 
 
 def test_a_picture_costs_what_providers_charge_at_most() -> None:
@@ -228,14 +258,19 @@ def test_a_picture_costs_what_providers_charge_at_most() -> None:
         {"source": {"type": "base64", "data": PICTURE}},
     ):
         assert 5_000 <= estimated_input({"input": [{"content": [part]}]}) < 5_500
+    inline = {"inlineData": {"mimeType": "image/png", "data": PICTURE.partition(",")[2]}}
+    assert 5_000 <= estimated_input({"contents": [{"parts": [inline]}]}) < 5_500
 
 
-@pytest.mark.parametrize("name", ["n", "best_of"])
+@pytest.mark.parametrize("name", ["n", "best_of", "candidateCount"])
 @pytest.mark.parametrize("value", ["100", 0, -1, 1.0, True, 129, [2]])
 def test_a_number_of_answers_that_could_be_read_differently_is_refused(
     server: Endpoint, front: NewFront, name: str, value: Any
 ) -> None:
-    assert front().post(**{name: value}).status_code == 400
+    asked: dict[str, Any] = {name: value}
+    is_google = name == "candidateCount"
+    answer = front().post(GEMINI, generationConfig=asked) if is_google else front().post(**asked)
+    assert answer.status_code == 400
     assert server.seen == []
 
 
@@ -285,6 +320,11 @@ def test_a_limit_is_lowered_to_what_is_left(server: Endpoint, front: NewFront) -
     assert gate.post("/v1/messages", max_tokens=50_000, thinking=thinking).status_code == 200
     sent = server.seen[1].body
     assert sent["thinking"] == {"type": "enabled", "budget_tokens": sent["max_tokens"] - 1}, "it must be lower"
+    config = {"temperature": 0, "thinkingConfig": {"thinkingBudget": 49_999}}
+    assert gate.post(GEMINI, max_tokens=50_000, generationConfig=config).status_code == 200
+    sent = server.seen[2].body["generationConfig"]
+    assert 2_000 < sent["maxOutputTokens"] < 3_000
+    assert sent.items() > config.items()
 
 
 def test_a_refusal_says_whether_the_budget_is_used_up(server: Endpoint, front: NewFront) -> None:

@@ -4,11 +4,30 @@ import json
 from typing import Any
 
 import pytest
-from support.endpoints import KEY, TOKEN, Call, Endpoint, NewFront, chunk, delta, say_hello
+from support.endpoints import (
+    GEMINI,
+    GEMINI_USAGE,
+    KEY,
+    TOKEN,
+    Call,
+    Endpoint,
+    NewFront,
+    chunk,
+    delta,
+    gemini_event,
+    say_hello,
+)
 
 CHAT, MESSAGES = "/v1/chat/completions", "/v1/messages"
 COST = (60 * 2 + 40 * 0.5 + 20 * 10) / 1e6
 ANTHROPIC_COST = (50 * 2 + 40 * 0.5 + 10 * 2.5 + 20 * 10) / 1e6
+
+
+def said(answer: dict[str, Any]) -> str:
+    """The text of a whole answer of Anthropic's or Google's."""
+    if "candidates" in answer:
+        return "".join(part["text"] for part in answer["candidates"][0]["content"]["parts"])
+    return "".join(block["text"] for block in answer.get("content", []))
 
 
 def events(text: str) -> list[Any]:
@@ -54,19 +73,36 @@ def test_an_agent_that_asks_for_usage_gets_it(front: NewFront) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_anthropics_messages(server: Endpoint, front: NewFront, stream: bool) -> None:
+@pytest.mark.parametrize(
+    ("path", "header", "reasoning", "cost"),
+    [(MESSAGES, "x-api-key", None, ANTHROPIC_COST), (GEMINI, "x-goog-api-key", 5, COST)],
+)
+def test_messages_and_gemini(
+    server: Endpoint, front: NewFront, path: str, header: str, reasoning: int | None, cost: float, stream: bool
+) -> None:
     gate = front()
-    answer = gate.post(MESSAGES, max_tokens=100, stream=stream)
+    answer = gate.post(path, max_tokens=100, stream=stream)
     assert answer.status_code == 200
     (seen,) = server.seen
-    assert seen.headers["x-api-key"] == KEY
+    assert seen.headers[header] == KEY
+    assert TOKEN not in str(seen)
     use = gate.use
-    assert [use[f"{name}_tokens"] for name in ("input", "cached", "output", "reasoning")] == [100, 40, 20, None]
-    assert use["cost"] == pytest.approx(ANTHROPIC_COST)
+    assert [use[f"{name}_tokens"] for name in ("input", "cached", "output", "reasoning")] == [100, 40, 20, reasoning]
+    assert use["cost"] == pytest.approx(cost)
     (line,) = gate.trace
-    assert line["answer"]["content"] == [{"type": "text", "text": "hello"}]
+    assert (line["model"], line["stream"], said(line["answer"])) == ("m", stream, "hello")
     if stream:
-        assert [event["type"] for event in events(answer.text)][-1] == "message_stop"
+        assert "".join(filter(None, map(said_in, events(answer.text)))) == "hello"
+    if path == MESSAGES:
+        assert line["answer"]["content"] == [{"type": "text", "text": "hello"}]
+    else:
+        assert line["answer"]["candidates"][0]["finishReason"] == "STOP"
+        assert "model" not in line["request"], "the trace has what the agent sent"
+
+
+def said_in(event: dict[str, Any]) -> str:
+    """The piece of text in an event of Anthropic's or Google's."""
+    return said(event) or event.get("delta", {}).get("text", "")
 
 
 def test_responses_and_their_streams(server: Endpoint, front: NewFront) -> None:
@@ -130,6 +166,47 @@ def test_the_input_of_a_streamed_tool_call_is_put_together(
     assert gate.trace[0]["answer"]["content"] == [block | {"input": expected}]
 
 
+def test_geminis_stream_is_put_together(server: Endpoint, front: NewFront) -> None:
+    """Texts and thoughts grow, and calls come in one piece."""
+    call = {"functionCall": {"name": "run", "args": {"command": "ls"}}, "thoughtSignature": "s"}
+    server.behave = lambda request: request.stream(
+        gemini_event({"text": "I th", "thought": True}),
+        gemini_event({"text": "ink", "thought": True}, {"text": "It "}),
+        gemini_event({"text": "is"}),
+        gemini_event(call, {"functionCall": {"name": "run", "args": {}}}),
+        gemini_event(end="STOP", usageMetadata=GEMINI_USAGE),
+    )
+    gate = front()
+    gate.post(GEMINI, stream=True)
+    (candidate,) = gate.trace[0]["answer"]["candidates"]
+    thought, text = {"text": "I think", "thought": True}, {"text": "It is"}
+    assert candidate["content"]["parts"] == [thought, text, call, {"functionCall": {"name": "run", "args": {}}}]
+    assert gate.use["output_tokens"] == 20
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ({"promptTokenCount": 7, "totalTokenCount": 7}, [7, None, 0, None]),
+        ({"promptTokenCount": 7, "thoughtsTokenCount": 3, "totalTokenCount": 10}, [7, None, 3, 3]),
+        ({"promptTokenCount": 7, "toolUsePromptTokenCount": 2, "candidatesTokenCount": 1}, [9, None, 1, None]),
+        ({"promptTokenCount": 7}, [7, None, None, None]),
+        ({"promptTokenCount": -7, "candidatesTokenCount": "1"}, [None] * 4),
+        ([], [None] * 4),
+    ],
+)
+def test_usage_in_googles_words(server: Endpoint, front: NewFront, usage: Any, tokens: list[int | None]) -> None:
+    """Also that of a prompt that was blocked, to which there is no answer."""
+    answer = {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": usage}
+    server.behave = lambda call: call.stream(answer) if "alt=sse" in call.path else call.answer(answer)
+    gate = front()
+    for stream in (False, True):
+        assert gate.post(GEMINI, stream=stream).status_code == 200
+    for line in gate.trace:
+        assert [line[f"{name}_tokens"] for name in ("input", "cached", "output", "reasoning")] == tokens
+        assert line["error"] is None
+
+
 def test_a_response_that_breaks_off_keeps_what_was_complete(server: Endpoint, front: NewFront) -> None:
     item = {"type": "function_call", "name": "shell", "arguments": '{"command": "ls"}'}
     begun = {"type": "response.created", "response": {"id": "r", "output": []}}
@@ -163,13 +240,16 @@ def test_the_cost_of_a_model_without_a_price_is_unknown(front: NewFront) -> None
     assert use["models"]["other"]["input_tokens"] == 100
 
 
-def test_models_are_listed_for_both_kinds_of_clients(server: Endpoint, front: NewFront) -> None:
+def test_models_are_listed_for_all_kinds_of_clients(server: Endpoint, front: NewFront) -> None:
     gate = front()
     headers = {"authorization": f"Bearer {TOKEN}"}
-    url = f"http://127.0.0.1:{gate.port}/v1/models"
-    assert [entry["id"] for entry in gate.client.get(url, headers=headers).json()["data"]] == ["m", "other"]
-    assert gate.client.get(f"{url}/m", headers=headers).json()["id"] == "m"
-    assert gate.client.get(f"{url}/else", headers=headers).status_code == 404
+    for path in ("/v1/models", "/v1beta/models"):
+        url = f"http://127.0.0.1:{gate.port}{path}"
+        models = gate.client.get(url, headers=headers).json()
+        assert [entry["id"] for entry in models["data"]] == ["m", "other"]
+        assert [entry["name"] for entry in models["models"]] == ["models/m", "models/other"]
+        assert gate.client.get(f"{url}/m", headers=headers).json()["id"] == "m"
+        assert gate.client.get(f"{url}/else", headers=headers).status_code == 404
     assert server.seen == []
 
 
@@ -196,8 +276,17 @@ def test_an_answer_with_nan_leaves_a_valid_json_trace(server: Endpoint, front: N
     assert json.loads(line, parse_constant=lambda name: pytest.fail(name))["answer"]["logprob"] is None
 
 
-def test_counting_tokens_is_free(server: Endpoint, front: NewFront) -> None:
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/messages/count_tokens", {}),
+        ("/v1beta/models/m:countTokens", {"contents": [{"parts": [{"text": "hi"}]}]}),
+        ("/v1beta/models/m:countTokens", {"generateContentRequest": {"model": "models/m", "contents": []}}),
+    ],
+)
+def test_counting_tokens_is_free(server: Endpoint, front: NewFront, path: str, body: dict[str, Any]) -> None:
     server.behave = lambda call: call.answer({"input_tokens": 77})
     gate = front(budget="1tokens")
-    assert gate.post("/v1/messages/count_tokens").json() == {"input_tokens": 77}
+    assert gate.post(path, **body).json() == {"input_tokens": 77}
+    assert server.seen[0].body.items() >= body.items()
     assert (gate.use["input_tokens"], gate.use["calls_without_usage"]) == (0, 0)

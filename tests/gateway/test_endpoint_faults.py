@@ -5,10 +5,24 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import httpx2
 import pytest
-from support.endpoints import KEY, QUICK, TOKEN, Call, Endpoint, NewFront, chunk, delta, say_hello
+from support.endpoints import (
+    GEMINI,
+    KEY,
+    QUICK,
+    TOKEN,
+    Call,
+    Endpoint,
+    NewFront,
+    chunk,
+    delta,
+    gemini_event,
+    kind_of,
+    say_hello,
+)
 from support.waiting import wait_until
 
 CHAT, MESSAGES = "/v1/chat/completions", "/v1/messages"
@@ -34,15 +48,18 @@ def refuse(status: int, **headers: str) -> Behaviour:
 
 
 @pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", [CHAT, GEMINI])
 @pytest.mark.parametrize(
     "behave",
     [refuse(429, retry_after="0.1"), refuse(500), refuse(503), refuse(529), Call.cut],
     ids=["429", "500", "503", "529", "cut off"],
 )
-def test_temporary_failures_are_retried(server: Endpoint, front: NewFront, behave: Behaviour, stream: bool) -> None:
+def test_temporary_failures_are_retried(
+    server: Endpoint, front: NewFront, behave: Behaviour, path: str, stream: bool
+) -> None:
     server.behave = at_first(behave, 2)
     gate = front()
-    assert gate.post(stream=stream).status_code == 200
+    assert gate.post(path, stream=stream).status_code == 200
     use = gate.use
     assert (use["calls"], use["retries"], use["failed"], use["input_tokens"]) == (1, 2, 0, 100)
     assert gate.trace[0]["retries"] == 2
@@ -55,7 +72,7 @@ def test_a_stream_that_breaks_before_its_first_event_is_retried(server: Endpoint
     assert gate.use["retries"] == 1
 
 
-@pytest.mark.parametrize("path", [CHAT, MESSAGES])
+@pytest.mark.parametrize("path", [CHAT, MESSAGES, GEMINI])
 def test_persistent_failures_are_passed_on_in_the_end(server: Endpoint, front: NewFront, path: str) -> None:
     server.behave = refuse(500)
     gate = front()
@@ -78,6 +95,41 @@ def test_permanent_failures_are_passed_on_at_once(server: Endpoint, front: NewFr
     gate = front()
     assert gate.post().json()["error"]["message"] == "no"
     assert len(server.seen) == 1
+
+
+def rate_limit(quota: str, delay: str) -> Behaviour:
+    """As Google words it; the headers do not say how long."""
+    details = [
+        {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": quota}]},
+        {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay},
+    ]
+    message = "You exceeded your current quota, please check your plan and billing details."
+    error = {"error": {"code": 429, "message": message, "status": "RESOURCE_EXHAUSTED", "details": details}}
+    return lambda call: call.answer([error] if "alt=sse" in call.path else error, 429)
+
+
+PER_MINUTE, PER_DAY = (f"GenerateRequestsPer{time}PerProjectPerModel-FreeTier" for time in ("Minute", "Day"))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("quota", "delay", "tries", "cause"),
+    [
+        (PER_MINUTE, "0.1s", 1 + QUICK.retries, "429"),
+        (PER_MINUTE, "3600s", 1, "429"),
+        (PER_MINUTE, "soon", 1 + QUICK.retries, "429"),
+        (PER_DAY, "0.1s", 1, "429 quota"),
+    ],
+)
+def test_googles_limits_for_a_minute_and_for_a_day(
+    server: Endpoint, front: NewFront, quota: str, delay: str, tries: int, cause: str, stream: bool
+) -> None:
+    server.behave = rate_limit(quota, delay)
+    gate = front()
+    assert gate.post(GEMINI, stream=stream).status_code == 429
+    assert len(server.seen) == tries
+    assert gate.gateway
+    assert (gate.gateway.outages.to_dict() or {})["cause"] == cause
 
 
 def test_an_empty_account_is_reported_at_once(server: Endpoint, front: NewFront) -> None:
@@ -105,7 +157,7 @@ def hung(server: Endpoint) -> Iterator[threading.Event]:
     server.hung.set()
 
 
-@pytest.mark.parametrize("path", [CHAT, MESSAGES])
+@pytest.mark.parametrize("path", [CHAT, MESSAGES, GEMINI])
 def test_an_endpoint_that_falls_silent(server: Endpoint, front: NewFront, hung: threading.Event, path: str) -> None:
     server.behave = hang
     gate = front(timing=replace(QUICK, idle=1.0))
@@ -138,15 +190,15 @@ def test_a_stream_without_end_is_ended(server: Endpoint, front: NewFront, hung: 
     assert "no complete answer arrived" in gate.post(stream=True).text
 
 
-@pytest.mark.parametrize("path", [CHAT, MESSAGES])
+@pytest.mark.parametrize("path", [CHAT, MESSAGES, GEMINI])
 def test_a_stream_that_breaks_off_is_an_error_and_not_the_end(server: Endpoint, front: NewFront, path: str) -> None:
     start = {"type": "message_start", "message": {"id": "1", "usage": {"input_tokens": 5, "output_tokens": 1}}}
-    first = chunk([delta("hel")]) if path == CHAT else start
+    first = {CHAT: chunk([delta("hel")]), MESSAGES: start, GEMINI: gemini_event({"text": "hel"})}[path]
     server.behave = lambda call: call.stream(first, done=False)
     gate = front()
     answer = gate.post(path, stream=True, max_tokens=9)
     last = json.loads(answer.text.rstrip().splitlines()[-1].removeprefix("data: "))
-    assert last["error"]["type"] == "connection_error"
+    assert last["error"].get("type", last["error"].get("status")) in ("connection_error", "UNAVAILABLE")
     assert len(server.seen) == 1, "the agent has seen a part of it"
     (line,) = gate.trace
     assert line["error"]
@@ -154,15 +206,25 @@ def test_a_stream_that_breaks_off_is_an_error_and_not_the_end(server: Endpoint, 
     assert gate.use["calls_without_usage"] == 1
 
 
-def test_a_stream_that_ends_too_early_is_an_error(server: Endpoint, front: NewFront) -> None:
-    server.behave = lambda call: call.stream(chunk([delta("hel")]))
+@pytest.mark.parametrize(
+    ("path", "first"),
+    [
+        (CHAT, chunk([delta("hel")])),
+        (GEMINI, gemini_event({"text": "hel"}, usageMetadata={"promptTokenCount": 5, "candidatesTokenCount": 1})),
+    ],
+)
+def test_a_stream_that_ends_too_early_is_an_error(
+    server: Endpoint, front: NewFront, path: str, first: dict[str, Any]
+) -> None:
+    server.behave = lambda call: call.stream(first)
     gate = front()
-    assert "ended early" in gate.post(stream=True).text
+    assert "ended early" in gate.post(path, stream=True).text
     use = gate.use
     assert (use["failed"], use["calls_without_usage"]) == (1, 1)
 
 
 @pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", [CHAT, GEMINI])
 @pytest.mark.parametrize(
     "behave",
     [
@@ -176,11 +238,13 @@ def test_a_stream_that_ends_too_early_is_an_error(server: Endpoint, front: NewFr
     ],
     ids=["html", "a list", "no text", "deep", "no events", "no json", "a redirect"],
 )
-def test_garbage_becomes_an_error_of_ours(server: Endpoint, front: NewFront, behave: Behaviour, stream: bool) -> None:
+def test_garbage_becomes_an_error_of_ours(
+    server: Endpoint, front: NewFront, behave: Behaviour, path: str, stream: bool
+) -> None:
     server.behave = behave
     gate = front()
-    answer = gate.post(stream=stream)
-    assert (answer.status_code, answer.json()["error"]["type"]) == (502, "bad_answer")
+    answer = gate.post(path, stream=stream)
+    assert (answer.status_code, kind_of(answer)) == (502, "bad_answer")
     assert len(server.seen) == 1
 
 
@@ -190,6 +254,20 @@ def test_an_answer_that_is_too_large_is_cut_off(
     monkeypatch.setattr("mlebench.gateway.upstream.LARGEST_ANSWER", 1 << 20)
     server.behave = lambda call: call.answer({"text": "x" * (2 << 20)})
     assert front().post().json()["error"]["type"] == "bad_answer"
+
+
+@pytest.mark.parametrize("value", [None, 1, "x", [], [1], {}, {"": 1}, [{"parts": 1}], {"parts": [1, {"text": 1}]}])
+def test_no_value_in_geminis_stream_makes_the_gateway_fail(server: Endpoint, front: NewFront, value: Any) -> None:
+    """It is passed on as it is, and is no complete answer."""
+    candidates = [{"index": 0, "content": value}, {"content": {"parts": value}, "finishReason": None}]
+    events = [{name: value} for name in ("candidates", "usageMetadata", "promptFeedback", "responseId")]
+    server.behave = lambda call: call.stream(*events, {"candidates": candidates}, done=False)
+    gate = front()
+    answer = gate.post(GEMINI, stream=True)
+    assert answer.status_code == 200
+    (line,) = gate.trace
+    assert "gave no usable answer" in line["error"]
+    assert line["output_tokens"] is None
 
 
 def test_an_error_within_a_stream_is_passed_on(server: Endpoint, front: NewFront) -> None:
@@ -232,6 +310,8 @@ def test_an_endpoint_that_repeats_the_key_does_not_give_it_away(server: Endpoint
         told.append(gate.post())
     server.behave = lambda call: call.stream(chunk([delta(KEY)]), chunk([delta(end=True)]), "[DONE]")
     told.append(gate.post(stream=True))
+    server.behave = lambda call: call.stream(gemini_event({"text": KEY}, end="STOP"))
+    told.append(gate.post(GEMINI, stream=True))
     assert all("[key]" in answer.text and KEY not in answer.text for answer in told)
     assert KEY not in (gate.folder / "calls.jsonl").read_text()
 

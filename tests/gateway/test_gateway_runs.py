@@ -395,6 +395,7 @@ def test_an_agents_secrets_become_the_runs_token_and_the_address_of_the_proxy(go
     found = variables_of(only(go(agent, env=secrets)))
     token = found["OPENAI_API_KEY"]
     assert {found["GEMINI_API_KEY"], found["MY_KEY"], found["ANTHROPIC_API_KEY"]} == {token}
+    assert found["GOOGLE_GEMINI_BASE_URL"] == found["ANTHROPIC_BASE_URL"]
     assert "secret" not in token
     assert found["OPENAI_BASE_URL"] == f"{found['ANTHROPIC_BASE_URL']}/v1"
     assert found["ANTHROPIC_BASE_URL"].startswith("http://127.0.0.1:")

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 from support.endpoints import (
+    GEMINI,
     KEY,
     QUICK,
     TOKEN,
@@ -77,11 +78,12 @@ def written(gate: Front) -> dict[str, str] | None:
     return json.loads((gate.folder / "use.json").read_text())["unavailable"]
 
 
+@pytest.mark.parametrize("path", [CHAT, GEMINI])
 @pytest.mark.parametrize("cause", OUTAGES)
-def test_the_cause_of_an_outage_is_named(server: Endpoint, front: NewFront, cause: str) -> None:
+def test_the_cause_of_an_outage_is_named(server: Endpoint, front: NewFront, path: str, cause: str) -> None:
     server.behave = OUTAGES[cause]
     gate = front(timing=replace(QUICK, retries=1))
-    gate.post()
+    gate.post(path)
     record = written(gate) or {}
     assert record["cause"] == cause
     assert record["says"]

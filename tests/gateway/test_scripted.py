@@ -1,4 +1,4 @@
-"""The scripted endpoint speaks four APIs, streamed or not, and misbehaves as its script says."""
+"""The scripted endpoint speaks all APIs, streamed or not, and misbehaves as its script says."""
 
 import asyncio
 import json
@@ -12,12 +12,16 @@ from typing import Any
 
 import httpx2
 import pytest
+from support.endpoints import GEMINI, PRICE, front_of
+from support.scripted_models import playing
 
 from mlebench.core.errors import PrerequisiteError
+from mlebench.gateway.access import plan_access
 from mlebench.gateway.probe import BODIES
 from mlebench.gateway.scripted import script
 from mlebench.gateway.scripted.script import read_script, shipped
 from mlebench.gateway.scripted.server import application
+from mlebench.records.timeline import said
 
 USER = {"role": "user", "content": "What is 6 times 7?"}
 OWN = {"role": "assistant", "content": "Let me see."}
@@ -59,9 +63,10 @@ def client(tmp_path: Path) -> Callable[..., Client]:
 
 @pytest.mark.parametrize("path", BODIES)
 def test_a_probe_uses_up_no_answer(client: Callable[..., Client], path: str) -> None:
-    endpoint = client("- text: the first")
-    assert "Yes." in endpoint.post(path, json={"model": "m", **BODIES[path]}).text
-    assert "the first" in endpoint.post(path, json={"model": "m", "messages": [USER], "input": "x"}).text
+    endpoint, path, body = client("- text: the first"), path.format(model="m"), BODIES[path]
+    other = {"messages": [USER], "input": "x", "contents": [{"role": "user", "parts": [{"text": "x"}]}]}
+    assert "Yes." in endpoint.post(path, json={"model": "m", **body}).text
+    assert "the first" in endpoint.post(path, json={"model": "m", **other}).text
 
 
 def _chat(client: Client, *messages: Any, **options: Any) -> httpx2.Response:
@@ -140,6 +145,78 @@ def test_messages(client: Start) -> None:
     assert "".join(delta.get("text", "") for delta in deltas) == "It is 42, says the script."
     assert json.loads("".join(delta.get("partial_json", "") for delta in deltas)) == CALL
     assert events[-2]["usage"] == {"output_tokens": 20}
+
+
+GOOGLE = "/v1beta/models/m"
+
+
+def _google_body(*contents: Any, **more: Any) -> dict[str, Any]:
+    return {"contents": contents or [{"role": "user", "parts": [{"text": "What is 6 times 7?"}]}], **more}
+
+
+def test_gemini(client: Start) -> None:
+    whole = client(ANSWER).post(f"{GOOGLE}:generateContent", json=_google_body()).json()
+    (candidate,) = whole["candidates"]
+    text, call = candidate["content"]["parts"]
+    assert (text, call["functionCall"]) == ({"text": "It is 42, says the script."}, {"name": "look", "args": CALL})
+    assert candidate["finishReason"] == "STOP"
+    names = ("promptTokenCount", "cachedContentTokenCount", "candidatesTokenCount", "thoughtsTokenCount")
+    assert [whole["usageMetadata"][name] for name in names] == [100, 60, 15, 5]
+    streamed = client(ANSWER).post(f"{GOOGLE}:streamGenerateContent?alt=sse", json=_google_body())
+    *pieces, last = _events(streamed)
+    assert (last["usageMetadata"], last["candidates"][0]["finishReason"]) == (whole["usageMetadata"], "STOP")
+    parts = [part for piece in pieces for part in piece["candidates"][0]["content"]["parts"]]
+    texts = [part["text"] for part in parts if "text" in part]
+    assert len(texts) > 1
+    assert "".join(texts) == text["text"]
+    assert [part for part in parts if "text" not in part] == [call]
+
+
+def test_answers_to_gemini_are_chosen_by_what_was_asked(client: Start) -> None:
+    script = """
+- {when: {tool: look, turn: 1, last: "d.nn"}, text: after the call}
+- {when: {prompt: "be brief", model: "^m$"}, text: by the instructions, repeat: true}
+- {status: 429, text: slower}
+"""
+    endpoint = client(script)
+    call = {"role": "model", "parts": [{"functionCall": {"name": "look", "args": {}}}]}
+    result = {"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {"output": "dänn"}}}]}
+    tools = [{"functionDeclarations": [{"name": "look"}]}]
+    asked = [
+        _google_body(systemInstruction={"parts": [{"text": "be brief"}]}),
+        _google_body(_google_body()["contents"][0], call, result, tools=tools),
+    ]
+    answers = [endpoint.post(f"{GOOGLE}:generateContent", json=body).json() for body in asked]
+    texts = [answer["candidates"][0]["content"]["parts"][0]["text"] for answer in answers]
+    assert texts == ["by the instructions", "after the call"]
+    for body in (asked[1], {"generateContentRequest": asked[1]}):
+        assert endpoint.post(f"{GOOGLE}:countTokens", json=body).json()["totalTokens"] > 10
+    fault = endpoint.post(f"{GOOGLE}:generateContent", json=_google_body())
+    assert fault.status_code == 429
+    assert fault.json()["error"] == {"code": 429, "message": "slower", "status": "RESOURCE_EXHAUSTED"}
+    assert endpoint.post(f"{GOOGLE}:embedContent", json={}).status_code == 404
+    for body in ([1], {"contents": [{"parts": 1}]}, {"tools": [1]}):
+        assert endpoint.post(f"{GOOGLE}:generateContent", json=body).status_code == 400
+        assert endpoint.post(f"{GOOGLE}:countTokens", json=body).status_code == 400
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/messages", GEMINI])
+def test_the_gateway_reads_every_api_that_it_speaks(tmp_path: Path, path: str, stream: bool) -> None:
+    """Tokens, cost and the answer in the trace are those of the script."""
+    usage = {"input": 100, "cached": 40, "output": 20, "reasoning": 5}
+    answer = {"text": "It is 42.", "tool_calls": [{"name": "look", "arguments": CALL}], "usage": usage}
+    with playing([answer], tmp_path) as url:
+        access = plan_access(["m"], {"m": PRICE}, endpoint=url, budget="1usd")
+        with front_of(access, tmp_path) as gate:
+            assert gate.post(path, stream=stream, max_tokens=1000).status_code == 200
+            counts, (line,) = gate.use, gate.trace
+    cached_price = 0.5 * 40
+    assert [counts[f"{name}_tokens"] for name in ("input", "cached", "output")] == [100, 40, 20]
+    assert counts["cost"] == pytest.approx((2 * 60 + cached_price + 10 * 20) / 1e6)
+    assert said(line["answer"]).splitlines()[0] == "It is 42."
+    assert "look" in said(line["answer"])
+    assert "dänn" in said(line["answer"]) or "d\\u00e4nn" in said(line["answer"])
 
 
 def test_answers_are_chosen_by_what_was_asked(client: Start) -> None:

@@ -33,6 +33,14 @@ USAGE = {
     "prompt_tokens_details": {"cached_tokens": 40},
     "completion_tokens_details": {"reasoning_tokens": 5},
 }
+GEMINI = "/v1beta/models/m:generateContent"
+GEMINI_USAGE = {
+    "promptTokenCount": 100,
+    "cachedContentTokenCount": 40,
+    "candidatesTokenCount": 15,
+    "thoughtsTokenCount": 5,
+    "totalTokenCount": 120,
+}
 
 
 class Call(BaseHTTPRequestHandler):
@@ -100,6 +108,8 @@ def say_hello(call: Call) -> None:
     """Answer as a well-behaved endpoint does."""
     if call.path == "/v1/messages":
         _say_hello_as_anthropic(call)
+    elif call.path.startswith("/v1beta/"):
+        _say_hello_as_google(call)
     elif call.body.get("stream"):
         usage = [chunk([], usage=USAGE)] if (call.body.get("stream_options") or {}).get("include_usage") else []
         call.stream(chunk([delta("hel")]), chunk([delta("lo")]), chunk([delta(end=True)]), *usage, "[DONE]")
@@ -133,6 +143,24 @@ def _say_hello_as_anthropic(call: Call) -> None:
     )
 
 
+def gemini_event(*parts: Any, end: str | None = None, **more: Any) -> dict[str, Any]:
+    candidate = {
+        "content": {"role": "model", "parts": list(parts)},
+        "index": 0,
+        **({"finishReason": end} if end else {}),
+    }
+    return {"candidates": [candidate], "responseId": "1", **more}
+
+
+def _say_hello_as_google(call: Call) -> None:
+    if "alt=sse" not in call.path:
+        call.answer(gemini_event({"text": "hello"}, end="STOP", usageMetadata=GEMINI_USAGE))
+        return
+    so_far = {"promptTokenCount": 100, "totalTokenCount": 100}
+    end = gemini_event({"text": ""}, end="STOP", usageMetadata=GEMINI_USAGE)
+    call.stream(gemini_event({"text": "hel"}, usageMetadata=so_far), gemini_event({"text": "lo"}), end)
+
+
 class Endpoint(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
@@ -163,6 +191,12 @@ def endpoint() -> Iterator[Endpoint]:
             thread.join()
 
 
+def kind_of(answer: httpx2.Response) -> str:
+    """What an error of ours calls itself, in any provider's form."""
+    error = answer.json()["error"]
+    return error["type"] if "type" in error else error["details"][0]["reason"]
+
+
 @dataclass
 class Front:
     """A gateway that listens, and clients for it."""
@@ -173,8 +207,17 @@ class Front:
     client: httpx2.Client = field(default_factory=lambda: httpx2.Client(timeout=120, verify=False, trust_env=False))
 
     def post(self, path: str = "/v1/chat/completions", token: str = TOKEN, **body: Any) -> httpx2.Response:
-        body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]} | body
+        """A request to any API; `stream` and `max_tokens` are put where Google has them."""
         headers = {"authorization": f"Bearer {token}"} if path != "/v1/messages" else {"x-api-key": token}
+        if path == GEMINI:
+            headers = {"x-goog-api-key": token}
+            path = path if not body.pop("stream", False) else path.replace(":g", ":streamG") + "?alt=sse"
+            limit = {"maxOutputTokens": body.pop("max_tokens")} if "max_tokens" in body else {}
+            config = limit | body.pop("generationConfig", {})
+            body = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}], **body}
+            body |= {"generationConfig": config} if config else {}
+        else:
+            body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]} | body
         return self.client.post(f"http://127.0.0.1:{self.port}{path}", json=body, headers=headers)
 
     @property

@@ -4,15 +4,19 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from mlebench.core.errors import PrerequisiteError
 from mlebench.gateway.prices import Price, find_price, price_of
 from mlebench.records.group import ModelFacts
 
-OPENAI, ANTHROPIC = PROVIDERS = ("openai", "anthropic")
-ENDPOINTS = {OPENAI: "https://api.openai.com/v1", ANTHROPIC: "https://api.anthropic.com"}
-KEYS = {OPENAI: "OPENAI_API_KEY", ANTHROPIC: "ANTHROPIC_API_KEY"}
+OPENAI, ANTHROPIC, GOOGLE = PROVIDERS = ("openai", "anthropic", "google")
+ENDPOINTS = {
+    OPENAI: "https://api.openai.com/v1",
+    ANTHROPIC: "https://api.anthropic.com",
+    GOOGLE: "https://generativelanguage.googleapis.com",
+}
+KEYS = {OPENAI: "OPENAI_API_KEY", ANTHROPIC: "ANTHROPIC_API_KEY", GOOGLE: "GEMINI_API_KEY"}
 USD, TOKENS = "usd", "tokens"
 SEARCH = "web_search"
 # Models that search the web by themselves, whatever the request says.
@@ -142,8 +146,12 @@ def _refuse(access: ModelAccess) -> None:
 
 
 def _provider(model: str, endpoint: str | None) -> str:
-    host = urlsplit(endpoint).hostname or "" if endpoint else ""
-    return ANTHROPIC if "anthropic" in host or (not host and model.startswith("claude")) else OPENAI
+    parts = urlsplit(endpoint or "")
+    host = parts.hostname or ""
+    if "anthropic" in host or (not host and model.startswith("claude")):
+        return ANTHROPIC
+    is_google = host == urlsplit(ENDPOINTS[GOOGLE]).hostname and not parts.path.endswith("/openai")
+    return GOOGLE if is_google or (not host and model.startswith("gemini")) else OPENAI
 
 
 def _checked_endpoint(text: str) -> str:
@@ -160,8 +168,11 @@ def _checked_endpoint(text: str) -> str:
 
 
 def upstream_url(endpoint: str, path: str) -> str:
-    """The full URL of a path. OpenAI's clients take a base URL with `/v1`, Anthropic's one without."""
+    """The full URL of a path. OpenAI's clients take a base URL with `/v1`, the others one without."""
     base = endpoint.rstrip("/")
+    if path.startswith(("/v1beta/", "/v1/models/")):
+        is_stream = path.endswith(":streamGenerateContent")
+        return base.removesuffix("/v1beta").removesuffix("/v1") + quote(path, safe="/:") + "?alt=sse" * is_stream
     if path.startswith("/v1/messages"):
         return base.removesuffix("/v1") + path
     return base + path if not urlsplit(base).path else base + path.removeprefix("/v1")

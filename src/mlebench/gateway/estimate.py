@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlebench.gateway import policy
-from mlebench.gateway.fields import CONTENT_FIELDS, OPAQUE
+from mlebench.gateway.apis import api_of, thinking_budget
+from mlebench.gateway.fields import CONTENT_FIELDS, GOOGLE_OPAQUE, OPAQUE
 from mlebench.gateway.policy import AcceptedRequest
-from mlebench.gateway.prices import SHORT
-from mlebench.gateway.wire import is_anthropic
 
 # Tokens for a byte of each kind
 _PUNCTUATION = bytes(byte for byte in range(33, 127) if not chr(byte).isalnum())
@@ -41,10 +40,11 @@ _OTHER_FILE = 1 / 2
 _SEALED = 1 / 3  # what only the provider can read: reasoning that it gave us to send back
 LEAST_THINKING = 1024  # tokens; Anthropic refuses a smaller budget of thinking
 _IMAGE_TOKENS = 5_000  # providers reduce larger ones
+_OPAQUE = OPAQUE | GOOGLE_OPAQUE
 _SHORTEST_FILE = 200  # characters; what is shorter counts as text
 # Fields that hold files; in the second ones a provider may take for text what begins as an image.
 _MEDIA, _FILE, _SEAL = "media", "file", "seal"
-_SEALS = dict.fromkeys(("encrypted_content", "signature", "thought_signature"), _SEAL)
+_SEALS = dict.fromkeys(("encrypted_content", "signature", "thought_signature", "thoughtSignature"), _SEAL)
 _HOLDERS = {
     **dict.fromkeys(("url", "image_url", "video_url", "audio_url", "image", "video", "audio", "data"), _MEDIA),
     **dict.fromkeys(("file_url", "file_data"), _FILE),
@@ -66,15 +66,15 @@ class CallEstimate:
 
 
 def estimate_call(path: str, checked: AcceptedRequest) -> CallEstimate:
-    body = checked.body
+    api, body = api_of(path), checked.body
     return CallEstimate(
         checked.model,
         estimated_input(body),
         policy.requested_output(path, body),
-        policy.answers(body),
-        least=LEAST_THINKING + 1 if policy.thinking_budget(body) else CallEstimate.least,
+        api.answers(body),
+        least=LEAST_THINKING + 1 if thinking_budget(body) else CallEstimate.least,
         predicted=estimated_input({"prediction": body["prediction"]}) if body.get("prediction") else 0,
-        cache=checked.cache or (None if is_anthropic(path) else SHORT),  # others cache without being asked
+        cache=checked.cache or api.usual_cache,
     )
 
 
@@ -104,7 +104,7 @@ def _gather(value: Any, texts: list[str], holder: str | None = None, *, is_opaqu
             # Anthropic's documents of text have it in the field for files.
             holders = {} if is_opaque else _SEALS if value.get("type") == "text" else _HOLDERS
             return sum(
-                _gather(item, texts, holders.get(name), is_opaque=is_opaque or name in OPAQUE)
+                _gather(item, texts, holders.get(name), is_opaque=is_opaque or name in _OPAQUE)
                 for name, item in value.items()
             )
         case list():

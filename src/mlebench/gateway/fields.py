@@ -4,12 +4,13 @@ The same for the betas of Anthropic's API, which a header names.
 
 Sources, looked up on 2026-11-18: the types in the clients of OpenAI and Anthropic (1.9.0), the request models of vLLM
 and SGLang, the documentation of llama.cpp's server, LiteLLM's proxy and OpenRouter, what Claude Code 2.1.326 sends.
+On 2026-11-20: the types in Google's client (google-genai 3.3.0).
 """
 
 import re
 from collections.abc import Iterable
 
-from mlebench.gateway.wire import CHAT, COMPLETIONS, COUNT_TOKENS, MESSAGES, RESPONSES
+from mlebench.gateway.wire import CHAT, COMPLETIONS, COUNT_CONTENT, COUNT_TOKENS, GENERATE, MESSAGES, RESPONSES
 
 
 def _names(text: str) -> frozenset[str]:
@@ -52,6 +53,9 @@ _ANTHROPIC = _TOOLS | _names(
     """model messages system max_tokens stream temperature top_p top_k stop_sequences thinking metadata service_tier
     speed cache_control context_management output_config output_format chat_template_kwargs"""
 )
+_GOOGLE = _names(
+    """model contents systemInstruction tools toolConfig safetySettings generationConfig labels serviceTier store"""
+)
 KNOWN = {
     CHAT: _SERVERS | _TOOLS | _names("messages functions function_call modalities prediction cache_control"),
     COMPLETIONS: _SERVERS | _names("prompt suffix"),
@@ -65,10 +69,26 @@ KNOWN = {
     ),
     MESSAGES: _ANTHROPIC,
     COUNT_TOKENS: _ANTHROPIC,
+    GENERATE: _GOOGLE,
+    COUNT_CONTENT: _names("model contents systemInstruction tools generationConfig generateContentRequest"),
+}
+# Google's fields that have fields of their own, each with one of the three fates
+GROUPS = {
+    "generationConfig": _names(
+        """candidateCount maxOutputTokens stopSequences temperature topP topK seed presencePenalty frequencyPenalty
+        responseLogprobs logprobs responseMimeType responseSchema responseJsonSchema _responseJsonSchema
+        responseModalities mediaResolution audioTimestamp thinkingConfig"""
+    ),
+    "thinkingConfig": _names("includeThoughts thinkingBudget thinkingLevel"),
+    "toolConfig": _names("functionCallingConfig"),
+    "functionCallingConfig": _names("mode allowedFunctionNames"),
+    "generateContentRequest": _GOOGLE,
 }
 
-# What a conversation and its tools consist of; the same list for all APIs.
-CONTENT_FIELDS = _names("messages input system instructions prompt prediction tools functions")
+# What a conversation and its tools consist of; the same list for OpenAI's and Anthropic's APIs.
+CONTENT_FIELDS = _names(
+    "messages input system instructions prompt prediction tools functions contents systemInstruction"
+)
 CONTENT = _names(
     """role type content text name id status phase index
     tool_calls tool_call_id tool_use_id tool_name call_id function function_call namespace arguments input output
@@ -90,24 +110,47 @@ OPAQUE = _names(
     """input arguments parameters input_schema input_examples annotations citations action actions operation logprobs
     format extra_content provider_specific_fields results queries outcome cache_control"""
 )
+GOOGLE_CONTENT = _names(
+    """role parts text thought thoughtSignature inlineData mimeType data displayName mediaResolution level
+    videoMetadata startOffset endOffset fps functionCall functionResponse id name args response scheduling willContinue
+    executableCode language code codeExecutionResult outcome output
+    functionDeclarations description behavior parameters parametersJsonSchema responseJsonSchema"""
+)
+GOOGLE_OPAQUE = _names(
+    """args response parameters parametersJsonSchema responseSchema responseJsonSchema _responseJsonSchema labels"""
+)
 SCHEMAS = _names(
-    """parameters input_schema response_format text json_schema guided_json structured_outputs output_config
+    """parametersJsonSchema responseSchema responseJsonSchema _responseJsonSchema parameters
+    input_schema response_format text json_schema guided_json structured_outputs output_config
     output_format"""
 )
 # Media are part of the request (`data:`), or else somewhere that the provider would fetch them from.
 ADDRESSES = _names("image_url video_url audio_url file_url url uri image video audio input_audio file")
-FILES = _names("file_id file_ids vector_store_ids container_id")  # at the provider
+# Files at the provider, or wherever it would fetch them from, and what `--allow-tool` calls them
+FILES = {
+    **dict.fromkeys(("file_id", "file_ids", "vector_store_ids", "container_id"), "file_id"),
+    "fileData": "fileData",
+}
 
-# Fields that lead out: to searches, to other addresses and models, to code, or to what a provider has stored.
+# Fields that lead out: to searches, to other addresses and models, or to code.
 _OUT = _names(
-    """previous_response_id conversation background container prompt_id preset route provider extra_body extra_headers
+    """preset route provider extra_body extra_headers
     extra_query api_key api_version user_config logits_processors custom_logit_processor custom_params vllm_xargs
-    kv_transfer_params session_params lora lora_path mcp_servers deployment_id input_file_id"""
+    kv_transfer_params session_params lora lora_path mcp_servers deployment_id
+    routing_config"""
+)
+# Fields that name what the provider has stored, or have it store something to be fetched later
+_STORED = _names(
+    """previous_response_id conversation background container prompt_id input_file_id file_id file_ids
+    vector_store_ids cached_content continuation_token"""
 )
 _SUSPECT = re.compile(
     r"search|plugin|mcp|connector|datasource|retriev|brows|fallback|apibase|ur[li]$|endpoint|webhook|callback|proxy"
-    r"|host$|model|fileid|vectorstore|litellm"
+    r"|host$|model|litellm"
 )
+_SUSPECT_STORED = re.compile(r"fileid|vectorstore")
+# Kinds of tools that lead out, among those that are not known to run where the agent runs
+_OUT_TOOLS = re.compile(r"search|fetch|brows|url|maps|retriev|mcp|connector|codeexec|codeinterpreter|container|^shell")
 # Betas, without their dates. What they switch on is a field or a kind of tool, which is checked as well.
 BETAS = _names(
     """claude-code interleaved-thinking dev-full-thinking redact-thinking adaptive-thinking thinking-token-count
@@ -124,7 +167,17 @@ _OUT_BETAS = re.compile(
 )
 _DATE = re.compile(r"-(\d{8}|\d{4}-\d\d-\d\d)$")
 # What `--allow-tool` calls them
-ALIASES = {"web_search_options": "web_search", "mcp_servers": "mcp", "files-api": "file_id"}
+ALIASES = {
+    "web_search_options": "web_search",
+    "mcp_servers": "mcp",
+    "files-api": "file_id",
+    "googleSearch": "web_search",
+    "urlContext": "web_fetch",
+    "codeExecution": "code_execution",
+    "fileSearch": "file_search",
+    "mcpServers": "mcp",
+    "fileData": "url",
+}
 
 
 def names_model(name: str) -> bool:
@@ -135,6 +188,16 @@ def leads_out(name: str) -> bool:
     """Whether the name of a field that is not known says that it leads out; spelled in any way."""
     plain = _plain(name)
     return plain in {out.replace("_", "") for out in _OUT} or bool(_SUSPECT.search(plain))
+
+
+def names_stored(name: str) -> bool:
+    """Whether the name of a field that is not known says that it refers to what the provider stores."""
+    plain = _plain(name)
+    return plain in {stored.replace("_", "") for stored in _STORED} or bool(_SUSPECT_STORED.search(plain))
+
+
+def tool_leads_out(kind: str) -> bool:
+    return bool(_OUT_TOOLS.search(_plain(kind)))
 
 
 def beta_name(beta: str) -> str:
@@ -158,5 +221,5 @@ def _plain(name: str) -> str:
 
 def opening(names: Iterable[str]) -> list[str]:
     """Those of the names whose field or beta would otherwise be refused or removed."""
-    known = frozenset().union(*KNOWN.values()) - {"prompt"}  # in Responses, that is a stored one
+    known = frozenset().union(*KNOWN.values(), *GROUPS.values()) - {"prompt"}  # in Responses, that is a stored one
     return [name for name in names if name not in known and not is_known_beta(name)]

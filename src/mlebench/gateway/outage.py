@@ -7,6 +7,7 @@ from typing import Any
 
 from mlebench.core.untrusted import plain
 from mlebench.gateway.access import ModelAccess
+from mlebench.gateway.wire import objects
 
 CONNECTION, TIMEOUT, BAD_ANSWER, BUDGET = "connection", "timeout", "bad answer", "budget"
 QUOTA, KEY, MODEL = "quota", "key", "model"  # added to a status that does not say so
@@ -18,7 +19,7 @@ _SAYS_MODEL = re.compile(
     r"|\bmodel\b.{0,200}\b(not found|not exist|does not exist|not a valid)\b",
     re.I | re.S,
 )
-_SAYS_KEY = re.compile(r"api[ _-]?key", re.I)
+_SAYS_KEY = re.compile(r"api[ _-]?key|user location is not supported", re.I)
 _SAYS_CONTENT = re.compile(r"flagged|moderation|content[ _]policy", re.I)
 # What errors call themselves, for those that arrive without a status of their own.
 _STATUSES = {
@@ -84,7 +85,7 @@ def outage_of(status: int, error: Any) -> Outage | None:
     says = quoted(error)
     searched = f"{says} {' '.join(_names(error))}"
     cause = None
-    if status == 402 or (status in (400, 403, 429) and _SAYS_QUOTA.search(searched)):
+    if status == 402 or (status in (400, 403, 429) and _SAYS_QUOTA.search(searched) and not _is_rate(error)):
         cause = f"{status} {QUOTA}"
     elif status == 400 and _SAYS_MODEL.search(searched):
         cause = f"{status} {MODEL}"
@@ -93,6 +94,24 @@ def outage_of(status: int, error: Any) -> Outage | None:
     elif status in (401, 404, 408, 429) or status >= 500 or (status == 403 and not _SAYS_CONTENT.search(searched)):
         cause = str(status)
     return Outage(cause, says or f"the endpoint answered {status}") if cause else None
+
+
+def _is_rate(error: Any) -> bool:
+    """Whether Google, which words both alike, means a limit for a minute and not the account's quota."""
+    violations = [item for detail in _details(error) for item in objects(detail.get("violations"))]
+    return any("PerMinute" in str(item.get("quotaId")) for item in violations)
+
+
+def asked_pause(data: Any) -> float | None:
+    """How many seconds Google's error asks to wait."""
+    delays = [
+        str(detail.get("retryDelay")) for detail in _details(data.get("error") if isinstance(data, dict) else None)
+    ]
+    return next((float(delay[:-1]) for delay in delays if re.fullmatch(r"\d{1,6}(\.\d{1,9})?s", delay)), None)
+
+
+def _details(error: Any) -> list[dict[str, Any]]:
+    return objects(error.get("details")) if isinstance(error, dict) else []
 
 
 def status_of(error: Any) -> int:

@@ -11,23 +11,23 @@ from typing import Any
 
 from mlebench.gateway import fields
 from mlebench.gateway.access import ModelAccess
+from mlebench.gateway.apis import Api, Messages, api_of, is_count
 from mlebench.gateway.prices import LONG, SHORT
-from mlebench.gateway.wire import CHAT, COMPLETIONS, OUTPUT_LIMITS, RESPONSES, is_anthropic
+from mlebench.gateway.wire import RESPONSES, objects
 
-# Tools that run where the agent runs, or search the tools of the request itself.
-_FUNCTIONS = {"function", "custom"}
-_OPENAI_TOOLS = {*_FUNCTIONS, "local_shell", "apply_patch", "tool_search"}
-_ANTHROPIC_TOOLS = re.compile(r"custom|(bash|text_editor|computer|memory)_\d{8}|tool_search_tool_(regex|bm25)(_\d{8})?")
 _EMBEDDED = re.compile(r"data:|[A-Za-z0-9+/=_\s-]*$")  # a file within the request: with its type, or plain base64
 _LEADS_OUT = "it leads out of the sandbox. Use functions of your own, and put all content into the request"
+_STORED = "it stands for something that the provider stores. Put all content into the request"
+_UNKNOWN_TOOL = "this kind of tool is unknown here. Use functions of your own"
 _COSTS_MORE = "its price is not known"
 # Values of known fields that pass; others would cost more than the table of prices says.
 _VALUES: dict[str, set[str]] = {
     "service_tier": {"auto", "default", "flex", "scale", "standard", "standard_only"},
+    "serviceTier": {"unspecified", "standard", "flex"},
     "speed": {"standard"},
 }
 MOST_ANSWERS = 128
-_METADATA = ("metadata", "client_metadata")
+_METADATA = ("metadata", "client_metadata", "labels")
 VERSION, BETA = "anthropic-version", "anthropic-beta"
 
 
@@ -54,12 +54,17 @@ def check(
     path: str, body: dict[str, Any], access: ModelAccess, headers: Mapping[str, str] | None = None
 ) -> AcceptedRequest:
     """The request as it may be passed on; RequestRefusedError if it asks for anything not allowed."""
-    model, named = body.get("model"), body.get("models")  # some endpoints fall back to `models`
-    for name in [model, *(named if isinstance(named, list) else [])]:
+    api = api_of(path)
+    try:
+        body = api.normalized(body)
+    except ValueError as error:
+        raise _malformed(f"The request cannot be read: {error}.") from None
+    model = api.model(body)
+    for name in [model, *api.other_models(body)]:
         if not isinstance(name, str) or name not in access.models:
             _refuse_model(f"{name!r:.100}" if isinstance(name, str) else "no model", access)
-    request_check = _RequestCheck(path, access)
-    accepted = request_check.accepted_fields(body)
+    request_check = _RequestCheck(api, access)
+    accepted = request_check.accepted_fields(body, api.known)
     sent = request_check.headers(headers or {})
     return AcceptedRequest(str(model), accepted, tuple(request_check.removed), request_check.cache, sent)
 
@@ -76,33 +81,36 @@ def _malformed(message: str) -> RequestRefusedError:
 
 @dataclass
 class _RequestCheck:
-    path: str
+    api: Api
     access: ModelAccess
     removed: dict[str, None] = field(default_factory=dict)  # an ordered set
     cache: str | None = None
 
-    def accepted_fields(self, body: dict[str, Any]) -> dict[str, Any]:
+    def accepted_fields(self, body: dict[str, Any], known: frozenset[str], group: str = "") -> dict[str, Any]:
         accepted: dict[str, Any] = {}
         for name, value in body.items():
-            is_known = name in fields.KNOWN[self.path]
+            is_known = name in known
             if is_known and not _is_odd_metadata(name, value):
                 accepted[name] = self._known(name, value)
             elif name in self.access.fields and not is_known:
                 accepted[name] = value
             elif value is None or value is False or value == []:
                 continue  # it asks for nothing
-            elif fields.leads_out(name) or (name == "prompt" and self.path == RESPONSES):
+            elif fields.names_stored(name) or (name == "prompt" and self.api.path == RESPONSES):
+                self._require(name, _STORED)
+                accepted[name] = value
+            elif fields.leads_out(name):
                 if fields.names_model(name) and not self._is_allowed(name):
                     _refuse_model(f"the field {name!r:.100}", self.access)
                 self._require(name, _LEADS_OUT)
                 accepted[name] = value
             else:
-                self.removed[name[:100]] = None
+                self.removed[f"{group}{name}"[:100]] = None
         return accepted
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Headers have the three fates of fields; OpenAI's API needs none of the agent's."""
-        if not is_anthropic(self.path):
+        if not self.api.has_betas:
             return {}
         version = headers.get(VERSION)
         if version and not re.fullmatch(r"\d{4}-\d\d-\d\d", version, re.ASCII):
@@ -125,6 +133,10 @@ class _RequestCheck:
     def _known(self, name: str, value: Any) -> Any:
         if name == "tools":
             return self._tools(value)
+        if name in fields.GROUPS and value is not None:
+            if not isinstance(value, dict):
+                raise _malformed(f"`{name}` must be an object.")
+            return self.accepted_fields(value, fields.GROUPS[name], f"{name}.")
         if name in fields.CONTENT_FIELDS:
             return self._content(value, name, name)
         self._require_value(name, value)
@@ -139,11 +151,11 @@ class _RequestCheck:
         return value
 
     def _require_value(self, name: str, value: Any) -> None:
-        if name in ("n", "best_of") and not (value is None or _is_count(value, MOST_ANSWERS)):
+        if name in ("n", "best_of", "candidateCount") and not (value is None or is_count(value, MOST_ANSWERS)):
             raise _malformed(f"`{name}` must be a number from 1 to {MOST_ANSWERS}.")
         if name == "stream" and not (value is None or isinstance(value, bool)):
             raise _malformed("`stream` must be true or false.")
-        if _costs_more(self.path, name, value):
+        if _costs_more(self.api, name, value):
             self._require(name, _COSTS_MORE)
         if self.access.budget and _expands(name, value):
             self._require(name, "nobody knows how much input it makes, and this run has a budget")
@@ -159,14 +171,15 @@ class _RequestCheck:
         return value
 
     def _object(self, value: dict[str, Any], top: str) -> dict[str, Any]:
-        if _is_reference(value):
-            self._require("item_reference", _LEADS_OUT)
+        if self._is_reference(value):
+            self._require("item_reference", _STORED)
         accepted: dict[str, Any] = {}
         for key, item in value.items():
             if key in fields.FILES and item:
-                self._require("file_id", _LEADS_OUT)
+                name = fields.FILES[key]
+                self._require(name, _STORED if name == "file_id" else _LEADS_OUT)
                 accepted[key] = item
-            elif key in fields.CONTENT:
+            elif key in self.api.content:
                 if _holds_address(value, key):
                     self._require("url", _LEADS_OUT)
                 accepted[key] = self._part(key, item, top)
@@ -184,8 +197,8 @@ class _RequestCheck:
         if key in fields.SCHEMAS:
             self._require_own_schema(item)
         if key == "tool" and isinstance(item, dict) and "reference" not in (kind := str(item.get("type"))):
-            self._require(kind, _LEADS_OUT)  # one that is defined there
-        return item if key in fields.OPAQUE else self._content(item, key, top)
+            self._require(kind, _reason(kind))  # one that is defined there
+        return item if key in self.api.opaque else self._content(item, key, top)
 
     def _tools(self, tools: Any) -> Any:
         if tools is None:
@@ -193,20 +206,21 @@ class _RequestCheck:
         return [self._tool(tool) for tool in tools] if isinstance(tools, list) else self._tool(tools)
 
     def _tool(self, tool: Any) -> Any:
-        kind = tool.get("type") if isinstance(tool, dict) else None
-        if is_anthropic(self.path):
-            known = kind is None or (isinstance(kind, str) and _ANTHROPIC_TOOLS.fullmatch(kind))
-        else:
-            known = (isinstance(kind, str) and kind in _OPENAI_TOOLS) or _is_namespace(tool)
-        if known and isinstance(tool, dict):
-            return self._content(tool, "tool", "tools")
-        self._require(str(kind), _LEADS_OUT)
-        return tool
+        kinds = self.api.foreign_kinds(tool)
+        for kind in kinds:
+            self._require(kind, _reason(kind, *_kinds_inside(tool)))
+        return tool if kinds else self._content(tool, "tool", "tools")
 
     def _note_cache(self, value: Any) -> None:
         if value:
             is_long = self.cache == LONG or (isinstance(value, dict) and value.get("ttl") not in (None, "5m"))
             self.cache = LONG if is_long else SHORT
+
+    def _is_reference(self, item: dict[str, Any]) -> bool:
+        """Whether an item of a conversation only names one that the provider has stored; the type may be left out."""
+        kind = item.get("type")
+        named = {name for name, value in item.items() if value is not None and name in self.api.content} - {"type"}
+        return kind == "item_reference" or (kind is None and named == {"id"})
 
     def _require_own_schema(self, value: Any) -> None:
         if isinstance(value, list):
@@ -235,14 +249,6 @@ def _is_odd_metadata(name: str, value: Any) -> bool:
     return name in _METADATA and not isinstance(value, dict | None)
 
 
-def _is_namespace(tool: Any) -> bool:
-    """Whether a tool is a named group of functions, as Codex sends them."""
-    if not isinstance(tool, dict) or tool.get("type") != "namespace" or not isinstance(tool.get("tools"), list):
-        return False
-    kinds = [member.get("type") if isinstance(member, dict) else None for member in tool["tools"]]
-    return all(isinstance(kind, str) and kind in _FUNCTIONS for kind in kinds)
-
-
 def _holds_address(holder: dict[str, Any], key: str) -> bool:
     """Whether a field that should hold a file holds something else; a text, and the label of a search result, may."""
     value, kind = holder[key], holder.get("type")
@@ -251,24 +257,30 @@ def _holds_address(holder: dict[str, Any], key: str) -> bool:
     return is_file and not all(_EMBEDDED.match(text.lstrip()[:200]) for text in texts)
 
 
-def _is_reference(item: dict[str, Any]) -> bool:
-    """Whether an item of a conversation only names one that the provider has stored; the type may be left out."""
-    kind = item.get("type")
-    named = {name for name, value in item.items() if value is not None and name in fields.CONTENT} - {"type"}
-    return kind == "item_reference" or (kind is None and named == {"id"})
+def _reason(*kinds: str) -> str:
+    """Why a tool of these kinds is refused."""
+    return _LEADS_OUT if any(map(fields.tool_leads_out, kinds)) else _UNKNOWN_TOOL
 
 
-def _costs_more(path: str, name: str, value: Any) -> bool:
+def _kinds_inside(tool: Any) -> list[str]:
+    """The kinds of tools in a named group."""
+    members = tool.get("tools") if isinstance(tool, dict) else None
+    return [str(member.get("type")) for member in objects(members)]
+
+
+def _costs_more(api: Api, name: str, value: Any) -> bool:
     """Whether the value of a known field asks for more than the table of prices covers."""
     match name:
-        case "service_tier" | "speed":
+        case "service_tier" | "serviceTier" | "speed":
             return value is not None and not (isinstance(value, str) and value in _VALUES[name])
         case "modalities":
             return value not in (None, ["text"])
+        case "responseModalities":
+            return value not in (None, [], ["TEXT"], ["text"])
         case "reasoning":  # OpenRouter goes to another model, OpenAI thinks several times
             return isinstance(value, dict) and value.get("mode") not in (None, "standard")
         case "context_management":
-            return is_anthropic(path) and not _only_clears(value)
+            return isinstance(api, Messages) and not _only_clears(value)
     return False
 
 
@@ -286,50 +298,20 @@ def _only_clears(value: Any) -> bool:
     return edits is None or (bool(kinds) and all(str(kind).startswith("clear_") for kind in kinds)) or edits == []
 
 
-def _is_count(value: Any, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
-
-
 def requested_output(path: str, body: dict[str, Any]) -> int | None:
     """The most tokens that one answer may have, if the request says so; the higher of two limits."""
-    limits = {name: body[name] for name in OUTPUT_LIMITS[path] if body.get(name) is not None}
+    limits = api_of(path).limits(body)
     for name, value in limits.items():
-        if not _is_count(value, 1 << 40):
+        if not is_count(value, 1 << 40):
             raise _malformed(f"`{name}` must be a number of tokens.")
     return max(limits.values(), default=None)
 
 
-def answers(body: dict[str, Any]) -> int:
-    """How many answers a request asks for."""
-    prompts: Any = body.get("prompt")
-    per_prompt = max(body.get(name) or 1 for name in ("n", "best_of"))
-    is_list = isinstance(prompts, list) and any(isinstance(item, str | list) for item in prompts)
-    return per_prompt * (len(prompts) if is_list else 1)
-
-
-def thinking_budget(body: dict[str, Any]) -> int:
-    """How much of an answer may be thinking, in Anthropic's API; 0 if the request does not say."""
-    thinking = body.get("thinking")
-    budget: Any = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
-    return budget if _is_count(budget, 1 << 40) else 0
-
-
 def as_sent(path: str, body: dict[str, Any], output: int | None) -> dict[str, Any]:
     """The request as the endpoint gets it: streams report their usage, and answers end where the budget does."""
-    sent = dict(body)
-    if output is not None:
-        limits = [name for name in OUTPUT_LIMITS[path] if body.get(name) is not None] or OUTPUT_LIMITS[path][:1]
-        sent |= {name: min(output, body.get(name) or output) for name in limits}
-        if thinking_budget(body) >= output:  # it must be below the limit
-            sent["thinking"] = {**body["thinking"], "budget_tokens": output - 1}
-    if is_stream(body) and path in (CHAT, COMPLETIONS):
-        options = body.get("stream_options")
-        sent["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
-    return sent
-
-
-def is_stream(body: dict[str, Any]) -> bool:
-    return bool(body.get("stream"))
+    api = api_of(path)
+    sent = body if output is None else api.limited(body, output)
+    return api.with_usage(sent) if api.is_stream(body) else sent
 
 
 def wants_usage(body: dict[str, Any]) -> bool:

@@ -4,16 +4,23 @@ import asyncio
 import time
 from typing import Any
 
-from mlebench.gateway.access import ANTHROPIC, ModelAccess
+from mlebench.gateway.access import ANTHROPIC, GOOGLE, ModelAccess
+from mlebench.gateway.apis import api_of
 from mlebench.gateway.outage import Outage
 from mlebench.gateway.upstream import Exchange, Timeouts, Upstream
-from mlebench.gateway.wire import CHAT, MESSAGES, OUTPUT_LIMITS, RESPONSES
+from mlebench.gateway.wire import CHAT, GENERATE, MESSAGES, RESPONSES
 
 TIMING = Timeouts(connect=10, idle=30, call=30, retries=1)
 OUTPUT = 16  # tokens
 PROMPT = "Answer yes."
 MESSAGE = {"messages": [{"role": "user", "content": PROMPT}]}
-BODIES: dict[str, dict[str, Any]] = {CHAT: MESSAGE, RESPONSES: {"input": PROMPT}, MESSAGES: MESSAGE}
+BODIES: dict[str, dict[str, Any]] = {
+    CHAT: MESSAGE,
+    RESPONSES: {"input": PROMPT},
+    MESSAGES: MESSAGE,
+    GENERATE: {"contents": [{"role": "user", "parts": [{"text": PROMPT}]}]},
+}
+FIRST = {ANTHROPIC: MESSAGES, GOOGLE: GENERATE}
 NOT_HERE = (404, 405)  # perhaps the model has another API,
 NOT_THERE = (*NOT_HERE, 401, 403)  # which the endpoint may not have
 
@@ -36,7 +43,8 @@ async def _probe(access: ModelAccess) -> dict[str, Outage]:
 
 
 async def _probed(upstream: Upstream, access: ModelAccess, model: str) -> Outage | None:
-    first, *fallbacks = (MESSAGES, CHAT, RESPONSES) if access.provider == ANTHROPIC else (CHAT, RESPONSES, MESSAGES)
+    first = FIRST.get(access.provider, CHAT)
+    fallbacks = [path for path in BODIES if path != first]
     exchange = await _call(upstream, first, model)
     for path in fallbacks if exchange.status in NOT_HERE else ():
         fallback = await _call(upstream, path, model)
@@ -46,9 +54,12 @@ async def _probed(upstream: Upstream, access: ModelAccess, model: str) -> Outage
 
 
 async def _call(upstream: Upstream, path: str, model: str) -> Exchange:
+    body = BODIES[path] if path == GENERATE else {"model": model, **BODIES[path]}
+    path = path.format(model=model)
     exchange = Exchange(path, stream=False, withhold_usage=False, start=_ignore, write=_ignore)
-    body = {"model": model, **BODIES[path], OUTPUT_LIMITS[path][0]: OUTPUT}
-    await upstream.call(exchange, body, {"anthropic-version": "2023-06-01"} if path == MESSAGES else {})
+    await upstream.call(
+        exchange, api_of(path).limited(body, OUTPUT), {"anthropic-version": "2023-06-01"} if path == MESSAGES else {}
+    )
     return exchange
 
 

@@ -21,8 +21,8 @@ BACKLOG = 256
 PATIENCE = 10.0  # seconds for the process to record the calls in progress
 # Variables that hold a provider's address, with and without OpenAI's /v1.
 _WITH_VERSION = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
-_BARE = ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE", "ANTHROPIC_API_URL")
-KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+_BARE = ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE", "ANTHROPIC_API_URL", "GOOGLE_GEMINI_BASE_URL")
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
 MODEL_VARIABLE = "MLEBENCH_MODEL"
 
 
@@ -84,7 +84,7 @@ class GatewayProxy:
         root = f"http://127.0.0.1:{port}"
         fixed = {
             **dict.fromkeys(_WITH_VERSION, f"{root}/v1"),
-            "ANTHROPIC_BASE_URL": root,
+            **dict.fromkeys(("ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"), root),
             **dict.fromkeys(KEYS, self.key_of_run),
             MODEL_VARIABLE: self.access.models[0],
         }

@@ -9,11 +9,13 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 from mlebench.core.untrusted import JsonBoundsError
 from mlebench.gateway import policy, wire
 from mlebench.gateway.access import ModelAccess
 from mlebench.gateway.accounting import COUNTED, CallLedger, FinishedCall, Reservation
+from mlebench.gateway.apis import PATHS, Gemini, api_at, api_of, language_of
 from mlebench.gateway.capacity import LARGE, CallMemory, MemoryPool, OverloadedError
 from mlebench.gateway.estimate import CallEstimate, estimate_call
 from mlebench.gateway.outage import BUDGET, PATIENCE, TIMEOUT, Outage, Outages
@@ -27,6 +29,7 @@ LARGEST_REQUEST = 32 << 20
 MOST_VALUES = 1_000_000  # of a request's JSON; a prompt may consist of as many tokens
 SLOWEST_UPLOAD = 300.0  # seconds
 FREE = Reservation(0.0)
+_MODEL_LISTS = (wire.MODELS, wire.GOOGLE_MODELS)
 
 Headers = Mapping[str, str]
 Message = MutableMapping[str, Any]
@@ -68,30 +71,40 @@ class Gateway:
             await self._serve(path, _headers(scope), receive, send)
         except RequestRefusedError as error:
             self.ledger.refuse(error.kind)
-            await _respond(send, error.status, wire.error_body(path, error.kind, error.message))
+            await _respond(send, error.status, language_of(path).error_body(error.status, error.kind, error.message))
 
     def _answered_here(self, scope: MutableMapping[str, Any]) -> dict[str, Any] | None:
         """The list of models. Only our own paths are answered, whatever the host."""
         path, method = scope["path"], scope["method"]
-        if path not in wire.PATHS and path != wire.MODELS and not path.startswith(wire.MODELS + "/"):
-            known = ", ".join((*wire.PATHS, wire.MODELS))
+        api = api_at(path)
+        listed = next((listed for listed in _MODEL_LISTS if f"{path}/".startswith(f"{listed}/")), None)
+        if not api and not listed:
+            known = ", ".join((*PATHS, *_MODEL_LISTS))
             raise RequestRefusedError(404, "not_found", f"There is no such path here. There are: {known}.")
-        self._require_token(_headers(scope))
-        if method != ("POST" if path in wire.PATHS else "GET"):
+        query = (
+            parse_qs(scope["query_string"].decode("latin-1"))
+            if path.startswith((wire.MODELS, wire.GOOGLE_MODELS))
+            else {}
+        )
+        self._require_token(_headers(scope), query)
+        if method != ("POST" if api else "GET"):
             raise RequestRefusedError(405, "method_not_allowed", f"{method[:20]} is not supported here.")
-        if path in wire.PATHS:
+        if isinstance(api, Gemini) and api.is_sse and query.get("alt") != ["sse"]:
+            raise RequestRefusedError(400, "invalid_request_error", "Streams are events here: ask for `?alt=sse`.")
+        if api or not listed:
             return None
         models = wire.model_list(self._access.models)
-        if path == wire.MODELS:
+        if path == listed:
             return models
         for entry in models["data"]:
-            if entry["id"] == path.removeprefix(wire.MODELS + "/"):
+            if entry["id"] == path.removeprefix(f"{listed}/"):
                 return entry
         raise RequestRefusedError(404, "not_found", f"This run may use: {', '.join(self._access.models)}.")
 
-    def _require_token(self, headers: dict[str, str]) -> None:
-        bearer = headers.get("authorization", "").partition(" ")[2].strip()
-        token = (bearer or headers.get("x-api-key", "")).encode("utf-8", "surrogateescape")
+    def _require_token(self, headers: dict[str, str], query: Mapping[str, list[str]]) -> None:
+        given = headers.get("authorization", "").partition(" ")[2].strip()
+        given = given or headers.get("x-api-key") or headers.get("x-goog-api-key") or query.get("key", [""])[0]
+        token = given.encode("utf-8", "surrogateescape")
         if not hmac.compare_digest(token, self._token):
             raise RequestRefusedError(401, "authentication_error", "This is not the token of this run.")
 
@@ -166,7 +179,7 @@ class Gateway:
         """The request as it may be passed on, and what it may use if there is a budget."""
         try:
             checked = policy.check(path, body, self._access, headers)
-            is_free = path == wire.COUNT_TOKENS or self._access.budget is None
+            is_free = api_of(path).is_free or self._access.budget is None
             return checked, None if is_free else estimate_call(path, checked)
         except RequestRefusedError:
             raise
@@ -223,7 +236,7 @@ class Gateway:
 
     def _note_outcome(self, exchange: Exchange, seconds: float) -> None:
         """Whether a call shows that the run has a model. Counting tokens shows nothing: it needs no quota."""
-        if exchange.path == wire.COUNT_TOKENS:
+        if exchange.api.is_free:
             return
         if exchange.outage:
             is_own_load = exchange.is_large or self.upstream.turns.is_flooded(time.monotonic() - seconds)
@@ -252,8 +265,9 @@ class Gateway:
 def _line(begun: float, path: str, body: Any, **facts: Any) -> dict[str, Any]:
     """A line of the trace."""
     blank = dict.fromkeys(("answer", "status", "seconds", "usage", *(f"{name}_tokens" for name in COUNTED), "cost"))
-    model = body.get("model") if isinstance(body, dict) else None
-    stream = isinstance(body, dict) and policy.is_stream(body)
+    api = api_of(path)
+    model = api.model(body) if isinstance(body, dict) else None
+    stream = isinstance(body, dict) and api.is_stream(body)
     return {
         "time": round(begun, 3),
         "path": path,
@@ -275,7 +289,7 @@ def _exchange(path: str, body: dict[str, Any], send: Send, share: CallMemory) ->
     async def pass_on(data: bytes, more: bool) -> None:
         await send({"type": "http.response.body", "body": data, "more_body": more})
 
-    stream = policy.is_stream(body)
+    stream = api_of(path).is_stream(body)
     return Exchange(path, stream, stream and not policy.wants_usage(body), start, pass_on, memory=share)
 
 

@@ -12,18 +12,26 @@ from mlebench.core.retry_after import retry_after_seconds
 from mlebench.core.secrets import hiding
 from mlebench.core.untrusted import JsonBoundsError
 from mlebench.gateway.access import ModelAccess, upstream_url
+from mlebench.gateway.apis import Api, api_of
+from mlebench.gateway.assembly import Assembly
 from mlebench.gateway.capacity import CallMemory, CallQueue, MemoryPool, OverloadedError
 from mlebench.gateway.client import Client, EndpointResponse, IdleTimeoutError
-from mlebench.gateway.outage import BAD_ANSWER, CONNECTION, PATIENCE, TIMEOUT, Outage, outage_of, quoted, status_of
+from mlebench.gateway.outage import (
+    BAD_ANSWER,
+    CONNECTION,
+    PATIENCE,
+    TIMEOUT,
+    Outage,
+    asked_pause,
+    outage_of,
+    quoted,
+    status_of,
+)
 from mlebench.gateway.prices import TokenUsage
 from mlebench.gateway.wire import (
-    Assembly,
     MalformedResponseError,
     StreamParser,
-    error_body,
-    error_event,
     error_in,
-    is_anthropic,
     parsed,
     tokens_of,
 )
@@ -69,13 +77,17 @@ class Exchange:
     memory: CallMemory = field(default_factory=lambda: CallMemory(MemoryPool()))
 
     @property
+    def api(self) -> Api:
+        return api_of(self.path)
+
+    @property
     def may_cost(self) -> bool:
         """Whether the provider may charge for it: it has begun an answer, or is still working on one."""
         return self.is_sent or self.is_answered
 
     @property
     def tokens(self) -> TokenUsage:
-        if self.path.endswith("/count_tokens"):
+        if self.api.is_free:
             return TokenUsage(0, 0, 0, 0)
         if self.assembly is None:
             return tokens_of(self.usage)
@@ -130,7 +142,7 @@ class Upstream:
         seconds = max(0.0, min(self._timing.call, self._deadline - time.monotonic()))
         try:
             async with asyncio.timeout(seconds):
-                await self._with_retries(exchange, content, self._headers(exchange.path, headers))
+                await self._with_retries(exchange, content, self._headers(exchange.api, headers))
         except TimeoutError:
             message = f"no complete answer arrived within {seconds:.0f} s"
             await self._fail(exchange, CallFailedError(504, "timeout", message), had_time=seconds >= PATIENCE)
@@ -156,19 +168,14 @@ class Upstream:
         if error.status >= 500 and had_time and not exchange.outage:
             exchange.outage = Outage(CAUSES[error.kind], quoted(str(error)))
         if exchange.has_started:
-            await exchange.send(error_event(exchange.path, error.kind, message))
+            await exchange.send(exchange.api.error_event(error.status, error.kind, message))
         else:
-            body = json.dumps(error_body(exchange.path, error.kind, message)).encode()
+            body = json.dumps(exchange.api.error_body(error.status, error.kind, message)).encode()
             await exchange.pass_on(error.status, body, **NO_RETRY)
 
-    def _headers(self, path: str, headers: Mapping[str, str]) -> dict[str, str]:
+    def _headers(self, api: Api, headers: Mapping[str, str]) -> dict[str, str]:
         own = {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "mlebench"}
-        headers = {**headers, **own}
-        if self._key and is_anthropic(path):
-            headers["x-api-key"] = self._key
-        elif self._key:
-            headers["authorization"] = f"Bearer {self._key}"
-        return headers
+        return {**headers, **own, **(api.key_headers(self._key) if self._key else {})}
 
     async def _with_retries(self, exchange: Exchange, content: bytes, headers: dict[str, str]) -> None:
         url = upstream_url(self._access.endpoint, exchange.path)
@@ -186,6 +193,7 @@ class Upstream:
                         return
                     if error.status == 429:
                         self.turns.refused()
+                    wanted = wanted or asked_pause(error.data)
                     exchange.outage = error.outage
                     if last or not _may_be_retried(error) or (wanted or 0) > self._timing.longest_pause:
                         await self._pass_error(exchange, error, wanted)
@@ -206,6 +214,8 @@ class Upstream:
             data = parsed(body)
         except ValueError:
             data = None
+        if isinstance(data, list) and len(data) == 1:  # Google wraps errors of streams
+            data = data[0]
         return _EndpointError(answer.status, body, data)
 
     async def _pass_error(self, exchange: Exchange, error: "_EndpointError", wanted: float | None) -> None:
@@ -236,13 +246,13 @@ class Upstream:
         if failure := error_in(data):
             exchange.is_answered = False
             return _EndpointError(status_of(failure), body, data, is_disguised=True)
-        exchange.answer, exchange.usage = data, data.get("usage")
+        exchange.answer, exchange.usage = data, exchange.api.usage(data)
         await exchange.pass_on(200, body)
         return None
 
     async def _take_stream(self, exchange: Exchange, answer: EndpointResponse) -> None:
         """Pass events on as they come, except the usage event if the agent did not ask for it."""
-        exchange.assembly = assembly = Assembly(exchange.path)
+        exchange.assembly = assembly = exchange.api.assembly()
         events, size = StreamParser(), 0
         async for data in answer.pieces:
             size += len(data)
@@ -267,7 +277,7 @@ class Upstream:
         for event in events:
             assembly.take(event)
             exchange.is_answered |= event.data is not None and assembly.error is None
-            if not (exchange.withhold_usage and assembly.is_extra_usage(event)):
+            if not (exchange.withhold_usage and event.is_extra_usage):
                 out += event.raw
         if not out:
             return
@@ -298,9 +308,9 @@ class _EndpointError:
 
 
 def _may_be_retried(error: _EndpointError) -> bool:
-    """True for too many calls and for faults of the endpoint. `insufficient_quota` is not retryable."""
+    """True for too many calls and for faults of the endpoint. A quota that is used up is not retryable."""
     if error.status == 429:
-        return b"insufficient_quota" not in error.body
+        return not any(word in error.body for word in (b"insufficient_quota", b"PerDay"))
     return error.status == 408 or error.status >= 500
 
 

@@ -1,11 +1,10 @@
-"""The two providers' formats: paths, errors, usage, limits on output, and reassembled streams."""
+"""What the APIs have in common: JSON from outside, events of streams, errors within answers, and usage."""
 
-import json
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from mlebench.core.untrusted import MOST_VALUES, JsonBoundsError, parse_json
@@ -13,21 +12,14 @@ from mlebench.gateway.prices import TokenUsage
 
 CHAT, COMPLETIONS, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/responses"
 MESSAGES, COUNT_TOKENS = "/v1/messages", "/v1/messages/count_tokens"
-MODELS = "/v1/models"
-PATHS = (CHAT, COMPLETIONS, RESPONSES, MESSAGES, COUNT_TOKENS)
-# Where a request says how long the answer may be; the first is what we write.
-OUTPUT_LIMITS = {
-    CHAT: ("max_completion_tokens", "max_tokens", "n_predict"),
-    COMPLETIONS: ("max_tokens", "max_completion_tokens", "n_predict"),
-    RESPONSES: ("max_output_tokens",),
-    MESSAGES: ("max_tokens",),
-}
+# Google's paths name the model.
+GENERATE, STREAM_GENERATE, COUNT_CONTENT = (
+    f"/v1beta/models/{{model}}:{method}" for method in ("generateContent", "streamGenerateContent", "countTokens")
+)
+MODELS, GOOGLE_MODELS = "/v1/models", "/v1beta/models"
 LONGEST_EVENT = 8 << 20
 DEEPEST = 200  # levels of nested lists and objects
-MEASURED_EVERY = 512 << 10  # bytes of a stream
 _END_OF_EVENT = re.compile(rb"\r?\n\r?\n")
-_WHOLE = {"role", "id", "type", "object", "name", "model", "finish_reason", "created", "signature"}
-_LAST_RESPONSES = {"response.completed", "response.failed", "response.incomplete"}
 
 
 class MalformedResponseError(Exception):
@@ -73,17 +65,6 @@ def _inside(value: Any) -> list[Any]:
     return [item for item in items if isinstance(item, dict | list)]
 
 
-def is_anthropic(path: str) -> bool:
-    return path.startswith(MESSAGES)
-
-
-def error_body(path: str, kind: str, message: str) -> dict[str, Any]:
-    """An error as a provider's client expects it."""
-    if is_anthropic(path):
-        return {"type": "error", "error": {"type": kind, "message": message}}
-    return {"error": {"message": message, "type": kind, "param": None, "code": kind}}
-
-
 def error_in(data: dict[str, Any]) -> Any:
     """The error that an answer or an event holds instead of what was asked for, in any API's form; None if none."""
     if error := data.get("error"):
@@ -94,23 +75,14 @@ def error_in(data: dict[str, Any]) -> Any:
         return error_in(response)
     if data.get("status") == "failed":
         return data
-    for choice in _objects(data.get("choices")):
+    for choice in objects(data.get("choices")):
         if choice.get("error") or choice.get("finish_reason") == "error":
             return choice.get("error") or choice
     return None
 
 
-def error_event(path: str, kind: str, message: str) -> bytes:
-    """Return an error as an event of a stream that has begun."""
-    name = b"event: error\n" if is_anthropic(path) or path == RESPONSES else b""
-    body = error_body(path, kind, message)
-    if path == RESPONSES:
-        body = {"type": "error", "code": kind, "message": message, "param": None}
-    return name + b"data: " + json.dumps(body).encode() + b"\n\n"
-
-
 def model_list(models: tuple[str, ...]) -> dict[str, Any]:
-    """For the clients of both providers."""
+    """For the clients of all providers."""
     entries = [
         {
             "id": model,
@@ -120,16 +92,22 @@ def model_list(models: tuple[str, ...]) -> dict[str, Any]:
             "created_at": "1970-01-01T00:00:00Z",
             "owned_by": "endpoint",
             "display_name": model,
+            "name": f"models/{model}",
+            "displayName": model,
+            "supportedGenerationMethods": ["generateContent", "countTokens"],
         }
         for model in models
     ]
-    return {"object": "list", "data": entries, "has_more": False, "first_id": models[0], "last_id": models[-1]}
+    ends = {"has_more": False, "first_id": models[0], "last_id": models[-1]}
+    return {"object": "list", "data": entries, "models": entries, **ends}
 
 
 def tokens_of(usage: Any) -> TokenUsage:
-    """What a usage object says, in either provider's words."""
+    """What a usage object says, in any provider's words."""
     if not isinstance(usage, dict):
         return TokenUsage()
+    if "promptTokenCount" in usage:
+        return _google_tokens(usage)
     if "prompt_tokens" in usage:
         names = ("prompt_tokens", "completion_tokens", "prompt_tokens_details", "completion_tokens_details")
     else:
@@ -148,6 +126,17 @@ def tokens_of(usage: Any) -> TokenUsage:
     return TokenUsage(_number(into), cached, _number(out), _count(out_details, "reasoning_tokens"), written)
 
 
+def _google_tokens(usage: dict[str, Any]) -> TokenUsage:
+    """Thoughts are counted beside the answer, and counts of zero are left out."""
+    names = ("promptTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount", "thoughtsTokenCount")
+    prompt, tools, answer, thoughts = (_count(usage, name) for name in names)
+    into = None if prompt is None else prompt + (tools or 0)
+    out = None if answer is thoughts is None else (answer or 0) + (thoughts or 0)
+    if out is None and into is not None and (total := _count(usage, "totalTokenCount")) is not None:
+        out = max(0, total - into)
+    return TokenUsage(into, _count(usage, "cachedContentTokenCount"), out, thoughts)
+
+
 def _count(holder: Any, name: str) -> int | None:
     return _number(holder.get(name)) if isinstance(holder, dict) else None
 
@@ -161,6 +150,11 @@ class StreamEvent:
     raw: bytes
     data: Any = None  # the JSON that it carries, if any
     is_done: bool = False
+
+    @property
+    def is_extra_usage(self) -> bool:
+        """Whether this is the chunk that `stream_options.include_usage` adds."""
+        return bool(self.data) and self.data.get("choices") == [] and bool(self.data.get("usage"))
 
 
 class StreamParser:
@@ -206,183 +200,5 @@ def _event(raw: bytes) -> StreamEvent:
     return StreamEvent(raw, data)
 
 
-class _GrowingText(list[str]):
-    """A text that grows."""
-
-
-@dataclass
-class Assembly:
-    """The answer that the events of a stream add up to."""
-
-    path: str
-    usage: Any = None
-    is_complete: bool = False
-    is_usage_final: bool = False  # Anthropic reports input at the start, output at the end
-    error: str | None = None
-    failure: Any = None  # the error itself
-    _answer: dict[str, Any] = field(default_factory=dict)
-    _choices: dict[int, dict[str, Any]] = field(default_factory=dict)
-    _blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
-    _items: dict[int, dict[str, Any]] = field(default_factory=dict)
-    _measure_after: int = MEASURED_EVERY
-
-    def take(self, event: StreamEvent) -> None:
-        if event.is_done:
-            self.is_complete = True
-        if event.data is None:
-            return
-        if error := error_in(event.data):
-            self.failure = error
-            self.error = str((error.get("message") or error.get("code")) if isinstance(error, dict) else error)[:1000]
-        if is_anthropic(self.path):
-            self._take_message(event.data)
-        elif self.path == RESPONSES:
-            self._take_response(event.data)
-        else:
-            self._take_chunk(event.data)
-
-    def growth(self, size: int) -> tuple[int, int] | None:
-        """Now and then, as a stream grows to `size` bytes: the values that are held of it, and their characters."""
-        if size < self._measure_after:
-            return None
-        self._measure_after = size + MEASURED_EVERY
-        return _extent([self._answer, self._choices, self._blocks, self._items])
-
-    def is_extra_usage(self, event: StreamEvent) -> bool:
-        """Whether this is the chunk that `stream_options.include_usage` adds."""
-        return bool(event.data) and event.data.get("choices") == [] and bool(event.data.get("usage"))
-
-    def answer(self) -> dict[str, Any] | None:
-        answer = dict(self._answer)
-        if self._choices:
-            answer["choices"] = [self._choices[index] for index in sorted(self._choices)]
-        if self._blocks:
-            answer["content"] = [_block(self._blocks[index]) for index in sorted(self._blocks)]
-        if self._items and not answer.get("output"):  # it was cut off: only the last event has all of it
-            answer["output"] = [self._items[index] for index in sorted(self._items)]
-        return _joined(answer) or None
-
-    def _take_chunk(self, chunk: dict[str, Any]) -> None:
-        self.usage = chunk.get("usage") or self.usage
-        self.is_usage_final = True
-        for name, value in chunk.items():
-            if name not in ("choices", "usage") and value is not None:
-                self._answer.setdefault(name, value)
-        for choice in _objects(chunk.get("choices")):
-            if not isinstance(index := choice.get("index", 0), int):
-                raise MalformedResponseError("a choice of its stream has no number")
-            held = self._choices.setdefault(index, {"index": index})
-            if isinstance(delta := choice.get("delta"), dict):
-                _merge(held.setdefault("message", {}), delta)
-            _merge(held, {name: value for name, value in choice.items() if name not in ("delta", "index")})
-        self.is_complete |= bool(self._choices) and all(c.get("finish_reason") for c in self._choices.values())
-
-    def _take_response(self, event: dict[str, Any]) -> None:
-        response = event.get("response")
-        if isinstance(response, dict):
-            self._answer = response
-            self.usage = response.get("usage") or self.usage
-            self.is_usage_final = True
-        match event:
-            case {"type": "response.output_item.done", "output_index": int(index), "item": dict(item)}:
-                self._items[index] = item
-        self.is_complete |= event.get("type") in _LAST_RESPONSES
-
-    def _take_message(self, event: dict[str, Any]) -> None:
-        match event:
-            case {"type": "message_start", "message": dict(message)}:
-                self._answer = {name: value for name, value in message.items() if name not in ("usage", "content")}
-                self._take_usage(message.get("usage"))
-            case {"type": "content_block_start", "index": int(index), "content_block": dict(block)}:
-                self._blocks[index] = {}
-                _merge(self._blocks[index], block)
-            case {"type": "content_block_delta", "index": int(index), "delta": dict(delta)}:
-                fields = {name: value for name, value in delta.items() if name != "type"}
-                _merge(self._blocks.setdefault(index, {}), fields)
-            case {"type": "message_delta"}:
-                self._take_usage(event.get("usage"))
-                self.is_usage_final = True
-                if isinstance(delta := event.get("delta"), dict):
-                    self._answer |= delta
-            case {"type": "message_stop"}:
-                self.is_complete = True
-
-    def _take_usage(self, usage: Any) -> None:
-        if isinstance(usage, dict):
-            self.usage = {**(self.usage or {}), **{name: value for name, value in usage.items() if value is not None}}
-
-
-def _block(block: dict[str, Any]) -> dict[str, Any]:
-    """A block of Anthropic's content. A tool's input arrives in pieces of JSON, after an empty object."""
-    block = _joined(block)
-    pieces = block.pop("partial_json", None)
-    if not isinstance(pieces, str) or not pieces:
-        return block
-    try:
-        return block | {"input": parsed(pieces.encode("utf-8", "surrogatepass"))}
-    except ValueError:  # it was cut off, or the model wrote no JSON
-        return block | {"input": pieces}
-
-
-def _extent(value: Any) -> tuple[int, int]:
-    """How many values there are, and how many characters they have."""
-    values, characters, waiting = 0, 0, [value]
-    while waiting:
-        value = waiting.pop()
-        values += 1
-        if isinstance(value, str):
-            characters += len(value)
-        elif isinstance(value, dict):
-            waiting += [*value, *value.values()]
-        elif isinstance(value, list):
-            waiting += value
-    return values, characters
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
+def objects(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _merge(held: dict[str, Any], delta: dict[str, Any]) -> None:
-    """Add what a delta says: texts grow, lists are merged by index, the rest is set."""
-    for name, value in delta.items():
-        match value:
-            case None:
-                held.setdefault(name, None)
-            case str() if name not in _WHOLE:
-                if not isinstance(pieces := held.get(name), _GrowingText):
-                    held[name] = pieces = _GrowingText()
-                pieces.append(value)
-            case dict() if isinstance(held.get(name), dict):
-                _merge(held[name], value)
-            case dict():
-                held[name] = {}
-                _merge(held[name], value)
-            case list():
-                if not isinstance(held.get(name), list):
-                    held[name] = []
-                _merge_list(held[name], value)
-            case _:
-                held[name] = value
-
-
-def _merge_list(held: list[Any], items: list[Any]) -> None:
-    for item in items:
-        if isinstance(item, dict) and isinstance(index := item.get("index"), int):
-            member = next((entry for entry in held if isinstance(entry, dict) and entry.get("index") == index), None)
-            if member is None:
-                held.append(member := {})
-            _merge(member, item)
-        else:
-            held.append(item)
-
-
-def _joined(value: Any) -> Any:
-    match value:
-        case _GrowingText():
-            return "".join(value)
-        case dict():
-            return {name: _joined(item) for name, item in value.items()}
-        case list():
-            return [_joined(item) for item in value]
-    return value

@@ -270,10 +270,15 @@ def said(answer: Any) -> str:
             return answer
         case list():
             return "\n".join(filter(None, map(said, answer)))
-        case {"name": str(name), "arguments": arguments} | {"name": str(name), "input": arguments}:
+        case (
+            {"name": str(name), "arguments": arguments}
+            | {"name": str(name), "input": arguments}
+            | {"name": str(name), "args": arguments}
+        ):
             return f"{name} {_text(arguments)}"
         case dict():
-            parts = ("choices", "message", "output", "content", "text", "tool_calls", "function", "error")
+            parts = ("choices", "candidates", "message", "output", "content", "parts", "text", "tool_calls")
+            parts += ("function", "functionCall", "error")
             return "\n".join(filter(None, (said(answer.get(part)) for part in parts)))
     return ""
 

@@ -26,7 +26,9 @@ class ModelRequest:
 
     models: Sequence[str] = ()  # the first is the default; none: the one that the agent's config.yaml names
     endpoint: str | None = None  # None: the provider's own
-    provider: Literal["openai", "anthropic"] | None = None  # whose API it speaks; None: depends on endpoint and model
+    provider: Literal["openai", "anthropic", "google"] | None = (
+        None  # whose API it speaks; None: depends on endpoint and model
+    )
     key_env: str | None = None  # the environment variable with the key; None: the provider's, for its own endpoint
     budget: str | None = None  # the most that a run may spend: 5usd or 200000tokens
     prices: Mapping[str, Price] = field(default_factory=dict)  # in addition to the known ones

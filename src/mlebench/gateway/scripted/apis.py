@@ -1,4 +1,4 @@
-"""Four APIs: how each reads a request and writes an answer, in one piece or as a stream of events."""
+"""How each API reads a request and writes an answer, in one piece or as a stream of events."""
 
 import json
 import time
@@ -53,6 +53,11 @@ def _scripted_request(body: Body, messages: list[Any], *, with_usage: bool = Tru
 
 def _is_own(message: Body) -> bool:
     return message.get("role") == "assistant" or message.get("type") in ("function_call", "reasoning")
+
+
+def counted(request: ScriptedRequest) -> int:
+    """About how many tokens a request has: one for four characters."""
+    return len(request.prompt) // 4 + 1
 
 
 def _pieces(text: str) -> list[str]:
@@ -300,9 +305,68 @@ def _message_stream(answer: ScriptedAnswer, request: ScriptedRequest) -> StreamE
         yield event["type"], event
 
 
+# Gemini
+
+
+def _gemini_request(body: Body) -> ScriptedRequest:
+    messages = [
+        {"role": "assistant" if item.get("role") == "model" else "user", "content": _gemini_texts(item)}
+        for item in body.get("contents") or []
+        if isinstance(item, dict)
+    ]
+    tools = [function for tool in body.get("tools") or [] for function in tool.get("functionDeclarations") or []]
+    system = _gemini_texts(body.get("systemInstruction") or {})
+    stream = body.get("method") == "streamGenerateContent"
+    return _scripted_request({"model": body.get("model"), "stream": stream, "tools": tools, "system": system}, messages)
+
+
+def _gemini_texts(content: Body) -> list[str]:
+    texts = []
+    for part in content.get("parts") or []:
+        held = part.get("functionResponse") or part.get("functionCall")
+        texts.append(part.get("text") or (json.dumps(held, ensure_ascii=False) if held else ""))
+    return texts
+
+
+def _gemini_event(request: ScriptedRequest, parts: list[Body], end: str | None = None) -> Body:
+    candidate = {"content": {"role": "model", "parts": parts}, "index": 0}
+    ended = {"finishReason": end} if end else {}
+    return {"candidates": [candidate | ended], "modelVersion": request.model, "responseId": _id("r")}
+
+
+def _gemini_usage(answer: ScriptedAnswer, request: ScriptedRequest) -> Body:
+    tokens = answer.tokens(request)
+    return {
+        "promptTokenCount": tokens["input"],
+        "cachedContentTokenCount": tokens["cached"],
+        "candidatesTokenCount": tokens["output"] - tokens["reasoning"],
+        "thoughtsTokenCount": tokens["reasoning"],
+        "totalTokenCount": tokens["input"] + tokens["output"],
+    }
+
+
+def _gemini_calls(answer: ScriptedAnswer) -> list[Body]:
+    return [{"functionCall": {"name": call.name, "args": call.arguments}} for call in answer.tool_calls]
+
+
+def _gemini_body(answer: ScriptedAnswer, request: ScriptedRequest) -> Body:
+    texts = [{"text": answer.text}] if answer.text else []
+    event = _gemini_event(request, [*texts, *_gemini_calls(answer)], "STOP")
+    return {**event, "usageMetadata": _gemini_usage(answer, request)}
+
+
+def _gemini_stream(answer: ScriptedAnswer, request: ScriptedRequest) -> StreamEvents:
+    """A call comes in one piece, unlike a text."""
+    for part in [*({"text": piece} for piece in _pieces(answer.text)), *_gemini_calls(answer)]:
+        yield None, _gemini_event(request, [part])
+    last = _gemini_event(request, [{"text": ""}], "STOP")
+    yield None, {**last, "usageMetadata": _gemini_usage(answer, request)}
+
+
 APIS = {
     "/chat/completions": Api(_chat_request, _chat_body, _chat_stream),
     "/completions": Api(_completion_request, _completion_body, _completion_stream),
     "/responses": Api(_response_request, _response_body, _response_stream),
     "/messages": Api(_message_request, _message_body, _message_stream),
 }
+GEMINI = Api(_gemini_request, _gemini_body, _gemini_stream)

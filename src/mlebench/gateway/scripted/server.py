@@ -19,12 +19,13 @@ from mlebench.core import serve as http
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.os_errors import reason_of
 from mlebench.core.serve import ServerLimits
-from mlebench.gateway.scripted.apis import APIS, Api, StreamEvents
+from mlebench.gateway.scripted.apis import APIS, GEMINI, Api, StreamEvents, counted
 from mlebench.gateway.scripted.script import Script, ScriptedAnswer, ScriptedRequest
 
 LOOPBACK = "127.0.0.1"
 MODEL = "scripted"  # the name in the list of models; any other is accepted too
 _FAULTS = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error"}
+_GOOGLE_FAULTS = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"}
 
 
 def serve(script: Script, port: int, log: Path | None, ready: Callable[[str], None]) -> None:
@@ -55,6 +56,10 @@ def application(script: Script, log: TextIO | None = None) -> Starlette:
         for prefix in ("/v1", "")
         for path, api in APIS.items()
     ]
+    routes += [
+        Route(f"{prefix}/models/{{model:path}}:{{method}}", partial(_answered_as_google, script, log), methods=["POST"])
+        for prefix in ("/v1beta", "/v1")
+    ]
     return Starlette(routes=[*routes, *(Route(f"{prefix}/models", _models) for prefix in ("/v1", ""))])
 
 
@@ -63,12 +68,26 @@ async def _models(_: Request) -> Response:
     return JSONResponse({"object": "list", "data": [model]})
 
 
-async def _answered(api: Api, script: Script, log: TextIO | None, request: Request) -> Response:
+async def _answered_as_google(script: Script, log: TextIO | None, request: Request) -> Response:
+    if request.path_params["method"] in ("generateContent", "streamGenerateContent"):
+        return await _answered(GEMINI, script, log, request)
+    if request.path_params["method"] != "countTokens":
+        return _google_fault(404, "There is no such method.", {})
     try:
         body = await request.json()
-        scripted_request = api.request(body)
+        tokens = counted(GEMINI.request(body.get("generateContentRequest") or body))
     except (ValueError, AttributeError, TypeError) as error:
-        return _fault(400, f"This request cannot be read: {error}", {})
+        return _google_fault(400, f"This request cannot be read: {error}", {})
+    return JSONResponse({"totalTokens": tokens})
+
+
+async def _answered(api: Api, script: Script, log: TextIO | None, request: Request) -> Response:
+    fault = _google_fault if api is GEMINI else _fault
+    try:
+        body = await request.json()
+        scripted_request = api.request({**body, **request.path_params})
+    except (ValueError, AttributeError, TypeError) as error:
+        return fault(400, f"This request cannot be read: {error}", {})
     answer = script.answer(scripted_request)
     if log:
         _note(log, request, body, answer)
@@ -77,7 +96,7 @@ async def _answered(api: Api, script: Script, log: TextIO | None, request: Reque
         kind = "text/event-stream" if scripted_request.stream else "application/json"
         return Response(answer.garbage, answer.status, answer.headers, kind)
     if answer.status != 200:
-        return _fault(answer.status, answer.text or "The script says so.", answer.headers)
+        return fault(answer.status, answer.text or "The script says so.", answer.headers)
     return _spoken(api, answer, scripted_request)
 
 
@@ -109,10 +128,15 @@ async def _cut(parts: list[bytes], answer: ScriptedAnswer) -> AsyncIterator[byte
 
 
 def _fault(status: int, message: str, headers: Any) -> Response:
-    """An error in a form that both providers' clients understand."""
+    """An error in a form that the clients of OpenAI and Anthropic understand."""
     kind = _FAULTS.get(status, "api_error")
     error = {"message": message, "type": kind, "param": None, "code": None}
     return JSONResponse({"type": "error", "error": error}, status, headers=dict(headers))
+
+
+def _google_fault(status: int, message: str, headers: Any) -> Response:
+    error = {"code": status, "message": message, "status": _GOOGLE_FAULTS.get(status, "INTERNAL")}
+    return JSONResponse({"error": error}, status, headers=dict(headers))
 
 
 def _note(log: TextIO, request: Request, body: Any, answer: ScriptedAnswer) -> None:
