@@ -2,8 +2,13 @@
 
 from typing import Any
 
-AGENTS = ("claude-code", "codex", "opencode")
-_SHELLS = {"claude-code": ("Bash", "command"), "codex": ("exec_command", "cmd"), "opencode": ("bash", "command")}
+_SHELLS = {
+    "claude-code": ("Bash", "command"),
+    "codex": ("exec_command", "cmd"),
+    "gemini-cli": ("run_shell_command", "command"),
+    "opencode": ("bash", "command"),
+}
+AGENTS = tuple(_SHELLS)
 SUBMIT = "cp $SAMPLE_SUBMISSION $SUBMISSION_DIR/submission.csv"
 
 

@@ -11,6 +11,7 @@ from driver import Event, EventTranslator, Program, drive
 
 class GeminiCli(Program):
     name = "gemini-cli"
+    _text = ""  # of the answer so far
 
     def write_settings(self) -> None:
         folder = self.home / ".gemini"
@@ -38,6 +39,8 @@ class GeminiCli(Program):
 
     def translate(self, event: Event, story: EventTranslator) -> None:
         match event.get("type"):
+            case "init":
+                self._text = ""
             case "message" if event.get("role") == "assistant":
                 story.begin_answer()
                 self._say(event, story)
@@ -48,15 +51,13 @@ class GeminiCli(Program):
             case "tool_result":
                 failed = event.get("status") == "error"
                 text = str(event.get("output") or (event.get("error") or {}).get("message") or "")
-                story.output(event["tool_id"], text, int(failed))
+                story.output(event["tool_id"], text, 1 if failed else None)  # a command that failed is a success here
                 story.end_answer()
             case "error":
                 story.fault(str(event.get("message")))
             case "result":
                 self._finish_text(story)
                 self._end(event, story)
-
-    _text = ""
 
     def _say(self, event: Event, story: EventTranslator) -> None:
         """Texts come in pieces."""
