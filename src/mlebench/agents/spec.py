@@ -145,15 +145,7 @@ def load_agent(text: str, command: str | None = None, options: Mapping[str, str]
     if command is not None and options:
         raise PrerequisiteError(f"the agent `{COMMAND}` takes no --agent-option: write it into --agent-command")
     files = identity(folder)  # before anything is read: a folder with links or pipes is refused
-    config = folder / paths.CONFIG
-    entries = read_yaml(config)
-    id = id or _only_id(config, entries)
-    if not isinstance(entry := entries.get(id), dict):
-        raise ConfigError(f"{config} has no agent {id!r}; it has {', '.join(_ids(entries)) or 'none'}")
-    if not _ID.fullmatch(id):
-        raise ConfigError(f"{config}: the id {id!r} must consist of letters, digits and ./@+-_, at most 100 of them")
-    keys = Keys(config, entry, f"{id}.")
-    keys.only(_KEYS)
+    id, keys = _entry(folder / paths.CONFIG, id)
     shares = _texts(keys, "shares")
     for file in shares:
         if not re.fullmatch(r"\w+/[\w.]+", file) or not (paths.agents_dir() / file).is_file():
@@ -188,6 +180,19 @@ def load_agent(text: str, command: str | None = None, options: Mapping[str, str]
 def _shared(files: tuple[str, ...], folder: Path) -> list[Path]:
     """What a folder takes from built-in agents; a copy of one may already have it."""
     return [path for file in files if not (folder / (path := paths.agents_dir() / file).name).exists()]
+
+
+def _entry(config: Path, id: str) -> tuple[str, Keys]:
+    """An entry of config.yaml with its id; without one, the entry that is used when none is named."""
+    entries = read_yaml(config)
+    id = id or _only_id(config, entries)
+    if not isinstance(entry := entries.get(id), dict):
+        raise ConfigError(f"{config} has no agent {id!r}; it has {', '.join(_ids(entries)) or 'none'}")
+    if not _ID.fullmatch(id):
+        raise ConfigError(f"{config}: the id {id!r} must consist of letters, digits and ./@+-_, at most 100 of them")
+    keys = Keys(config, entry, f"{id}.")
+    keys.only(_KEYS)
+    return id, keys
 
 
 def _option_files(keys: Keys, values: Mapping[str, Any], folder: Path) -> dict[str, Path]:
