@@ -71,11 +71,15 @@ class Bench:
 
     def large(self) -> None:
         runs = self.folder / "large"
-        program = "from mlebench.run.local import LocalExecutor; LocalExecutor.run = lambda *_: None"
-        program += "; from mlebench.cli import main; main()"
-        options = ["--agent", "dummy", "-c", ID, "--data-dir", self.data, "--runs-dir", runs, "--sandbox", "process"]
-        command = [self.python, "-c", program, "run", *options, "--seeds", LARGE]
-        print(f"planning {LARGE} runs, and listing them once: {time_command(*command).seconds:.1f} s")
+        program = f"""
+from pathlib import Path
+from mlebench.run.plan import make_plan, write_plan
+from mlebench.run.request import Request
+request = Request(agent="dummy", competitions=["{ID}"], data_dir="{self.data}", runs_dir=Path("{runs}"),
+                  sandbox="process", seeds={LARGE})
+write_plan(make_plan(request))
+"""
+        print(f"planning {LARGE} runs: {time_command(self.python, '-c', program).seconds:.1f} s")
         self._list(runs, "planned")
         (group,) = runs.iterdir()
         (one,) = self.run(self.folder / "ended", "--sandbox", "process").glob(f"{ID}_*/run.json")

@@ -3,11 +3,23 @@
 python docs/site/corrections.py
 """
 
+import csv
 from pathlib import Path
 
 from mlebench.registry import Competition, Registry
 
 PAGE = Path(__file__).parents[1] / "understanding" / "profile-v2.md"
+CHEATERS = Path(__file__).parents[2] / "tests" / "competitions" / "cheaters.csv"
+CHEATING = """\
+Each row is a program of some twenty lines that uses one fault and nothing else, on the competition's default twin: how
+much of the way from chance (the mean of twenty shuffled gold submissions) to gold it gets. `none` is within a tenth of
+chance or no better than the best of the shuffled ones; `refused` is an invalid submission. `tests/support/cheaters` has
+the programs. On real data a fault may be worth more or less.
+
+There is no program where no single submission can show the gain: L9, L10 and G5 take many gradings or knowledge of the
+test rows; what S5 and S22 share tells an agent nothing about a label or a mask on these twins; G13 in
+siim-covid19-detection, imet-2020-fgvc7 and plant-pathology-2021-fgvc8 costs nothing, but gains nothing either. L13 in
+billion-word-imputation has a test of its own."""
 BEGIN, END = "<!-- begin: made by docs/site/corrections.py -->\n", "<!-- end -->\n"
 
 
@@ -23,6 +35,10 @@ def tables() -> str:
         remaining = {issue.id for issue in after.get_competition(id).known_issues}
         issues = [issue for issue in before.get_competition(id).known_issues if issue.id not in remaining]
         lines += [_row(id, issue.id, issue.kind, issue.text, issue.measured) for issue in issues]
+    lines += ["", "## What cheating is worth", "", CHEATING, ""]
+    lines += ["| competition | fault | under v1 | under v2 |", "|---|---|---|---|"]
+    with CHEATERS.open(newline="") as rows:
+        lines += [_row(row["competition"], row["id"], row["v1"], row["v2"]) for row in csv.DictReader(rows)]
     return "\n".join([*lines, ""])
 
 

@@ -305,6 +305,8 @@ class CompetitionReport:
     release: str | None = None  # of the profile, if it has releases: v2.0rc1
     test_units: int | None = None  # groups of test rows that belong together, or else rows of the answers
     badges: str | None = None  # why to look twice at a medal, as in "leak L4, low_power": clients need flat reports
+    groups: str | None = None  # the beginning of the SHA-256 of private/groups.csv, if the data has this file
+    seen: str | None = None  # the profile whose data the submission was made on, if it is not that of this report
 
     def __post_init__(self) -> None:
         if not self.status:

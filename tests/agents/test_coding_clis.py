@@ -272,7 +272,7 @@ def test_three_twins(agent: str, cli: Callable[[str], Play], registry: Registry,
         assert (run.paths.code / "solve.py").is_file()
         assert usage_of(run).calls == 3, "it asks for nothing else"
     asked = requests(tmp_path)
-    assert {request["model"] for request in asked} == {"scripted"}
+    assert {request.get("model") for request in asked} <= {"scripted", None}, "Gemini's API has it in the path"
     assert "Only /home/submission/submission.csv is graded" in str(asked[-1])
 
 
@@ -351,11 +351,11 @@ def test_streams_that_are_garbage_or_break_off(agent: str, cli: Callable[[str], 
 @real
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_model_that_never_ends(agent: str, cli: Callable[[str], Play]) -> None:
-    script = [shell(agent, SUBMIT), shell(agent, "echo again", repeat=True)]
-    (run,) = cli(agent)(script, *on("spaceship-titanic"), "--agent-option", "turns=5")
+    script = [shell(agent, SUBMIT), shell(agent, "echo again", repeat=True)]  # after five, Gemini CLI notices the loop
+    (run,) = cli(agent)(script, *on("spaceship-titanic"), "--agent-option", "turns=3")
     assert (run.record.ended, report_of(run).status) == ("finished", "graded"), run.paths.log.read_text()
     assert "turns" in the_end(run)
-    assert 4 <= usage_of(run).calls <= 8
+    assert 3 <= usage_of(run).calls <= 6
 
 
 @real

@@ -154,6 +154,7 @@ def test_which_entry_is_meant(tmp_path: Path) -> None:
         ("env_vars: {A=B: 1}", "`scout.env_vars.A=B` is not a name"),
         ("env_vars: {OBFUSCATE: 1}", "`scout.env_vars.OBFUSCATE` must be true or false"),
         ('privileged: "yes"', "`scout.privileged` must be bool"),
+        ("environment: envs/torch", "`scout.environment` must be an absolute path"),
         ("knowledge: [1]", "`scout.knowledge` must be a list of strings"),
         ("python: 3.10", "`scout.python` must be a version in quotes"),
         ("host_only: true", "`scout.host_only` is for built-in agents"),

@@ -279,6 +279,7 @@ MODEL = {"provider": "openai", "endpoint": "http://x/v1", "models": ["a"]}
         ({"agent_source": "/nowhere/agent#x"}, "is not here: name one with --agent"),
         ({"agent_source": "command#command", "agent_command": "touch /tmp/x"}, "give --agent-command yourself"),
         ({"knowledge": "/etc"}, "name yours with --knowledge"),
+        ({"environment": "/usr"}, "name yours with --environment"),
         ({"network": "unknown"}, "make no sense"),
         ({"limits": {"seconds": 0}}, "make no sense"),
     ],

@@ -39,7 +39,7 @@ IN_FIRST_ROW = {
     "nomad2018-predict-transparent-conductors": {"1_000": 1.23869, FULLWIDTH_5: 0.50166, NO_INTEGER: 10.21152},
     "plant-pathology-2020-fgvc7": {"1_000": 0.51389, NBSP_5: 0.51389, "five": "invalid"},
     "playground-series-s3e18": {"1_000": 0.48529, NO_INTEGER: 0.48529, "five": "invalid"},
-    "predict-volcanic-eruptions-ingv-oe": {"1_000": 18169343.0, FULLWIDTH_5: 18169508.0, "five": "invalid"},
+    "predict-volcanic-eruptions-ingv-oe": {"1_000": 26865505.0, FULLWIDTH_5: 26865670.0, "five": "invalid"},
     "text-normalization-challenge-english-language": {NO_INTEGER: 0.8481, "1e400": 0.8481},
 }
 IN_ALL_ROWS = {

@@ -4,13 +4,16 @@ import csv
 import io
 import json
 import math
+import os
 import random
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -21,18 +24,44 @@ from mlebench.contract.description_checks import example
 from mlebench.core.errors import InvalidSubmissionError
 from mlebench.core.submission_columns import Kind
 from mlebench.description import SUBMISSION_HEADING
-from mlebench.grade import grade_csv
+from mlebench.grade import grade_csv, require_same_tests
 from mlebench.kit import public_sample_bytes
 from mlebench.registry import Competition
 from mlebench.report import make_standings, standings_rows
 from mlebench.validate.format_check import check_format
 from mlebench.validate.submission_table import read_table
 
-EXAMPLES = 50
+EXAMPLES = int(os.environ.get("MLEBENCH_V2_EXAMPLES", "50"))  # for each property and competition
+pytestmark = pytest.mark.timeout(300 * max(1, EXAMPLES / 50))
 SHARED = ("leaderboard", "twin")  # of all profiles
 EXACT = 1e-5  # scores have five decimals
 # A mask fits its own image only: on another one of another size it is refused. So masks lose runs instead.
-MASKS_OF_ONE_IMAGE = ("hubmap-kidney-segmentation",)
+MASKS_OF_ONE_IMAGE = ("hubmap-kidney-segmentation", "uw-madison-gi-tract-image-segmentation")
+EXTREMES = ("1.7e308", "-1.7e308", "5e-324")
+
+
+class WorseByTruth(NamedTuple):
+    """A counterexample: with the mutation of this seed, one more true prediction makes the score worse, and why."""
+
+    seed: int
+    why: str
+
+
+# Where the metric does not promise that a true prediction in place of a wrong one is never worse.
+WORSE_BY_TRUTH = {
+    "jigsaw-toxic-comment-classification-challenge": WorseByTruth(
+        1, "ranks: a comment that does not count has the labels -1, and these are lower than those of a harmless one"
+    ),
+    "jigsaw-unintended-bias-in-toxicity-classification": WorseByTruth(
+        1, "ranks: the truth is a share of annotators, and a low one that is true may be below wrong ones"
+    ),
+    "learning-agency-lab-automated-essay-scoring-2": WorseByTruth(
+        39, "kappa: a true prediction also changes what agreement chance would give"
+    ),
+    "us-patent-phrase-to-phrase-matching": WorseByTruth(
+        1, "a correlation: how far one row lies from the others' line, true or not, changes the line"
+    ),
+}
 
 
 def test_the_contract_holds(corrected: CompetitionCase) -> None:
@@ -65,6 +94,59 @@ def test_gold_is_at_least_as_good_as_any_mutation_of_it(corrected: CompetitionCa
         assert sign * _score(corrected, mutated) <= sign * best + EXACT
 
     no_better()
+
+
+def test_extreme_numbers_are_refused_or_scored_finitely(corrected: CompetitionCase) -> None:
+    gold, targets = _gold(corrected), corrected.competition.submission["targets"]
+
+    @settings(max_examples=EXAMPLES)
+    @given(seed=st.integers(0, 2**32 - 1))
+    def finite_or_refused(seed: int) -> None:
+        dice = random.Random(seed)
+        share, always = dice.choice((0, 0.1, 0.5, 1)), dice.randrange(len(gold))
+        rows = [row for row in range(len(gold)) if row == always or dice.random() < share]
+        extreme = gold.copy()
+        extreme.loc[rows, targets] = gold.loc[rows, targets].map(lambda cell: _with_an_extreme(cell, dice))
+        with suppress(InvalidSubmissionError):
+            _score(corrected, extreme)  # warnings are errors
+
+    finite_or_refused()
+
+
+def test_one_more_true_prediction_never_makes_a_score_worse(corrected: CompetitionCase) -> None:
+    gold = _gold(corrected)
+    if exception := WORSE_BY_TRUTH.get(corrected.competition.id):
+        assert _gain_by_truth(corrected, gold, exception.seed) < -EXACT, "the table's counterexample is none"
+        return
+
+    @settings(max_examples=EXAMPLES)
+    @given(seed=st.integers(0, 2**32 - 1))
+    def no_worse(seed: int) -> None:
+        assert _gain_by_truth(corrected, gold, seed) >= -1.1 * EXACT  # both scores are rounded
+
+    no_worse()
+
+
+def _gain_by_truth(case: CompetitionCase, gold: pd.DataFrame, seed: int) -> float:
+    """How much better a mutation of gold becomes when one of its wrong rows gets the true prediction."""
+    dice, targets = random.Random(seed), case.competition.submission["targets"]
+    mutated = _with_predictions_swapped(gold, case, dice)
+    wrong = np.flatnonzero((mutated[targets].to_numpy() != gold[targets].to_numpy()).any(axis=1)).tolist()
+    if not wrong:
+        return 0
+    row, better = dice.choice(wrong), mutated.copy()
+    better.loc[row, targets] = gold.loc[row, targets]
+    gain = _score(case, better) - _score(case, mutated)
+    return -gain if case.competition.lower_is_better else gain
+
+
+def _with_an_extreme(cell: str, dice: random.Random) -> str:
+    """An extreme number in place of a cell, or of one of its words."""
+    words = cell.split()
+    if not words or dice.random() < 0.5:
+        return dice.choice(EXTREMES)
+    words[dice.randrange(len(words))] = dice.choice(EXTREMES)
+    return " ".join(words)
 
 
 Edit = Callable[[pd.DataFrame, list[str]], pd.DataFrame]
@@ -185,6 +267,8 @@ def _shuffled_words(text: str, dice: random.Random) -> str:
 
 def _without_a_run(mask: str, dice: random.Random) -> str:
     numbers = mask.split()
+    if not numbers:
+        return mask
     start = 2 * dice.randrange(len(numbers) // 2)
     return " ".join(numbers[:start] + numbers[start + 2 :])
 
@@ -214,3 +298,13 @@ def test_a_report_withholds_what_the_profile_withholds_and_names_its_release(
     rows = standings_rows(make_standings([tmp_path / "reports.json"]))
     assert {row["mean"] for row in rows if row["figure"] == "any_medal"} == {None}
     assert {row["mean"] for row in rows if row["figure"] == "percentile"} == {100 * report["percentile"]}
+
+
+def test_profiles_that_share_prepare_have_the_same_test_rows(
+    corrected: CompetitionCase, default_twin: Callable[..., Competition]
+) -> None:
+    later = corrected.competition
+    code = later.folder / "v2.py"
+    if code.exists() and "\ndef prepare(" in code.read_text(encoding="utf-8"):
+        pytest.skip("it has a prepare of its own")
+    require_same_tests(default_twin(later.id), later)

@@ -138,6 +138,15 @@ def test_a_refusal_says_whether_a_tool_leads_out_or_is_unknown(
 
 
 @pytest.mark.parametrize(
+    ("tool", "name"),
+    [("googleSearch", "web_search"), ("urlContext", "web_fetch"), ("codeExecution", "code_execution")],
+)
+def test_googles_tools_are_also_allowed_by_the_names_of_others(front: NewFront, tool: str, name: str) -> None:
+    assert front(tools=[name]).post(GEMINI, tools=[{tool: {}}]).status_code == 200
+    assert front(tools=["file_search"]).post(GEMINI, tools=[{tool: {}}]).status_code == 403
+
+
+@pytest.mark.parametrize(
     ("path", "body"),
     [(RESPONSES, {"previous_response_id": "r"}), (GEMINI, {"cachedContent": "c"}), (RESPONSES, {"prompt": "p"})],
 )

@@ -11,6 +11,7 @@ install there, and what to do where sizes of the real data are hard-coded.
 import argparse
 import json
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,8 @@ def record(reference: Path, id: str, seed: int, size: float, scratch: Path) -> d
         paths[name].write_bytes(content)
     _run(reference, GRADE, scratch, id, scratch / "scores.json", *paths.values())
     scores = json.loads((scratch / "scores.json").read_text())
+    if scores[str(paths["gold"])] == "invalid":  # a crash of any kind counts as a refusal
+        sys.exit(f"{id}: the reference cannot grade the right answers; are its leaderboards pointers of Git LFS?")
     return {"files": files, "scores": {name: scores[str(path)] for name, path in paths.items()}}
 
 

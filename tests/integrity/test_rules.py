@@ -194,10 +194,11 @@ def test_fetching_depends_on_the_network(
 
 def test_conditions_come_from_the_record(ended_run: Left, titanic: Competition) -> None:
     model = {"provider": "openai", "models": ["m"], "tools": ["web_search"], "endpoint": "x"}
-    subject = ended_run({}, {"unsealed_by": ["a tool"]}, network="model", knowledge="/somewhere/books", model=model)
+    folders = {"knowledge": "/somewhere/books", "environment": "/somewhere/torch"}
+    subject = ended_run({}, {"unsealed_by": ["a tool"]}, network="model", model=model, **folders)
     findings, _ = detect(DetectorInput(subject, titanic.paths.data_dir))
     assert {finding.rule: finding.kind for finding in findings} == dict.fromkeys(
-        ("network", "tools", "knowledge", "unsealed"), "condition"
+        ("network", "tools", "knowledge", "environment", "unsealed"), "condition"
     )
     assert not any("/somewhere" in finding.says for finding in findings)
 

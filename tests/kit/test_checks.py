@@ -20,6 +20,7 @@ from mlebench.kit import (
     require_rows,
     rows_of_ids,
     sorting_order,
+    split_guesses,
     split_records,
     words_as_numbers,
 )
@@ -325,3 +326,10 @@ def test_words_that_are_not_numbers_are_refused() -> None:
     assert words_as_numbers("y", ["1e3", "-inf"]).tolist() == [1000, -np.inf]
     with pytest.raises(InvalidSubmissionError, match="'abc'"):
         words_as_numbers("y", ["1", "abc"])
+
+
+def test_guesses_are_different_words_and_not_too_many() -> None:
+    assert split_guesses("y", np.array(["a", " b  a ", "1 2 3"], dtype=object), most=3) == [["a"], ["b", "a"], [*"123"]]
+    for cell in ("", " ", "a b c d", "a b a"):
+        with pytest.raises(InvalidSubmissionError, match=f"`y` must hold 1 to 3 different guesses .* holds '{cell}'"):
+            split_guesses("y", np.array(["a", cell], dtype=object), most=3)

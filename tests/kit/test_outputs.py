@@ -16,11 +16,11 @@ import pytest
 from support.folders import tar_members
 from support.progress import RecordingProgress
 
-from mlebench.core.errors import PrerequisiteError, RawDataError
+from mlebench.core.errors import CompetitionError, PrerequisiteError, RawDataError
 from mlebench.engine import trees
 from mlebench.engine.archives.zip_tree import ZipTree
 from mlebench.engine.csv import csv_source
-from mlebench.kit import Output, Raw, Table, md5_of, open_raw, split_rows
+from mlebench.kit import ByteChunks, Output, Raw, Table, md5_of, open_raw, split_rows
 from mlebench.kit.outputs import finish, run_prepare
 from mlebench.kit.raw import RawFile
 from mlebench.kit.twins import zip_bytes
@@ -411,6 +411,37 @@ def test_a_tar_has_sorted_members_and_no_owner_or_time(
 
 def test_the_format_of_an_archive_can_be_forced(source: Path, tmp_path: Path) -> None:
     assert _pack(source, tmp_path / "one", "a.tar", format="zip") == _pack(source, tmp_path / "two", "a.zip")
+
+
+@pytest.mark.parametrize("name", ["all.tar.gz", "all.zip", "all.7z"])
+def test_archives_inside_an_archive(source: Path, tmp_path: Path, name: str) -> None:
+    pieces = ByteChunks(lambda: [b"pie", b"ces"])  # their size is not known, which a tar would need
+
+    def prepare(raw: Raw, public: Output, private: Output) -> None:
+        sample = {"b.png": raw.file("images/001.png"), "a": b"text", "c/pieces": pieces}
+        public.pack(name, {"two.zip": {"d": b""}, "one.zip": sample, "readme": b"text"})
+
+    for folder in ("one", "two"):
+        run_prepare(prepare, source, tmp_path / folder / "public", tmp_path / folder / "private")
+    assert (tmp_path / "one/public" / name).read_bytes() == (tmp_path / "two/public" / name).read_bytes()
+    with open_raw(tmp_path / "one/public") as raw:
+        archive = raw.archive(name)
+        one, two = (archive.archive(f"{inner}.zip") for inner in ("one", "two"))
+        assert [file.name for file in archive.files("**")] == ["one.zip", "readme", "two.zip"]
+        assert {file.name: file.read() for file in one.files("**")} == {
+            "a": b"text",
+            "b.png": PICTURES["images/001.png"],
+            "c/pieces": b"pieces",
+        }
+        assert {file.name: file.read() for file in two.files("**")} == {"d": b""}
+
+
+def test_an_archive_inside_an_archive_cannot_hold_a_table(source: Path, tmp_path: Path) -> None:
+    def prepare(raw: Raw, public: Output, private: Output) -> None:
+        public.pack("all.tar", {"one.zip": {"train.csv": raw.table("train.csv")}})  # pyright: ignore[reportArgumentType] what is tested
+
+    with pytest.raises(CompetitionError, match=r"train\.csv in all\.tar: one\.zip must be one of"):
+        run_prepare(prepare, source, tmp_path / "public", tmp_path / "private")
 
 
 def test_members_of_a_tar_are_not_held_in_memory(tmp_path: Path) -> None:

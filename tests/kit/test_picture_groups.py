@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from mlebench.core.errors import RawDataError
-from mlebench.kit import connected, groups_of_pictures, open_raw, picture_hash
+from mlebench.kit import Output, connected, groups_of_pictures, open_raw, picture_hash, split_by_likeness
 
 pytestmark = pytest.mark.bytes
 
@@ -67,6 +67,22 @@ def test_pictures_are_grouped_by_the_distance_of_their_hashes(tmp_path: Path) ->
         assert len({a, b, c, d}) == 4
         assert groups_of_pictures(files, distance=2) == [a, a, a, d, a]  # `c` connects `a` and `b`
         assert groups_of_pictures(files, distance=1) == [a, b, c, d, a]
+
+
+def test_pictures_that_look_alike_are_on_one_side_of_a_split(tmp_path: Path) -> None:
+    names = [f"{number:02}" for number in range(12)]
+    for number, name in enumerate(names):
+        _write(tmp_path, name, number // 3)
+    private = Output(tmp_path / "private")
+    with open_raw(tmp_path) as raw:
+        pictures = raw.files("*.png")
+        train, test = split_by_likeness(names, pictures, names, private, test_size=0.2, seed=0)
+    assert sorted(train + test) == names
+    (group,) = {int(name) // 3 for name in test}  # a fifth of twelve is one group of three
+    assert len(test) == 3
+    groups, _ = private.plan.tables["groups.csv"]
+    assert groups["id"].tolist() == test
+    assert groups["group"].tolist() == [f"{group:016x}"] * 3
 
 
 def test_a_picture_that_cannot_be_decoded_is_named(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from support.folders import tar_members
 
+from mlebench.kit import picture_hash
 from mlebench.kit.twins import (
     TwinFolder,
     aiff_bytes,
@@ -32,7 +33,9 @@ from mlebench.kit.twins import (
     random_hex,
     records_of,
     rounded,
+    scenes_of_bursts,
     tar_gz_bytes,
+    uneven_light,
     wav_bytes,
     zip_bytes,
 )
@@ -243,3 +246,30 @@ def _boxes(content: bytes) -> dict[bytes, bytes]:
         size, kind = struct.unpack(">I4s", content[:8])
         boxes[kind], content = content[8:size], content[size:]
     return boxes
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=40), st.floats(0, 1), st.integers(0, 99))
+def test_pictures_of_a_scene_have_one_label_and_follow_each_other(labels: list[str], share: float, seed: int) -> None:
+    scenes = scenes_of_bursts(np.random.RandomState(seed), labels, share)
+    assert len({*zip(scenes, labels, strict=True)}) == len({*scenes})
+    assert [*dict.fromkeys(scenes)] == [*range(len({*scenes}))]
+    for label in labels:  # a scene is over when the next one with its label begins
+        of_label = [scene for scene, its in zip(scenes, labels, strict=True) if its == label]
+        assert of_label == sorted(of_label)
+
+
+def test_a_share_of_pictures_repeats_a_scene() -> None:
+    scenes = scenes_of_bursts(np.random.RandomState(0), [0] * 5000, 0.6)
+    assert len({*scenes}) / 5000 == pytest.approx(0.4, abs=0.03)
+
+
+@pytest.mark.parametrize("size", [(16, 18), (30, 17), (40, 24), (64, 100)])
+def test_a_picture_in_uneven_light_keeps_its_hash_as_a_brighter_jpeg_file(size: tuple[int, int]) -> None:
+    rng = np.random.RandomState(0)
+    hashes = set()
+    for _ in range(50):
+        scene = 128 + rng.randint(-4, 5, (*size, 3)) + uneven_light(rng, *size)
+        files = [image_bytes(scene + brighter, "JPEG") for brighter in (-3, 0, 3)]
+        (hash,) = {picture_hash(np.asarray(Image.open(io.BytesIO(file)).convert("L"))) for file in files}
+        hashes.add(hash)
+    assert len(hashes) == 50

@@ -295,7 +295,12 @@ def test_mean_absolute_error_is_scikit_learns(data: tuple[np.ndarray, np.ndarray
     assert ours == pytest.approx(sklearn.metrics.mean_absolute_error(*data), rel=1e-12)
     assert isinstance(ours, np.float64)
     assert mean_absolute_error(*data[::-1]) == ours
-    assert mean_absolute_error(data[0], data[0]) == 0
+    assert mean_absolute_error(data[0], data[0]) == mean_absolute_error(data[0], data[0], scaled=True) == 0
+    assert mean_absolute_error(*data, scaled=True) == pytest.approx(ours, rel=1e-12)
+
+
+def test_a_scaled_mean_absolute_error_of_huge_errors_is_finite() -> None:
+    assert mean_absolute_error(np.zeros(3), np.full(3, -1.7e308), scaled=True) == pytest.approx(1.7e308)
 
 
 @given(pairs(FLOATS, FLOATS))

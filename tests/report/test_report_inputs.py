@@ -123,6 +123,11 @@ def test_nothing_is_counted_twice(inputs: Inputs, tmp_path: Path) -> None:
             ["no knowledge", f"knowledge b ({'0' * 12})"],
             ["knowledge"],
         ),
+        (
+            {"environment": "/a/torch", "environment_sha256": "1" * 64},
+            ["no environment", f"environment torch ({'1' * 12})"],
+            ["environment"],
+        ),
         ({"sandbox": "docker", "image": "x"}, ["sandbox bubblewrap", "sandbox docker, image x"], None),
     ],
 )

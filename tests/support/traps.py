@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -190,20 +190,30 @@ def listening(trap: Trap) -> Iterator[dict[str, Any]]:
 
 
 def run_as(
-    user: int | None, folder: Path, program: str, network: str = "none", sandbox: str = "bubblewrap"
+    user: int | None,
+    folder: Path,
+    program: str,
+    network: str = "none",
+    sandbox: str = "bubblewrap",
+    shown: Mapping[Path, str] | None = None,
 ) -> tuple[str, str]:
-    """How a program ends in a sandbox of another user, and what it prints. $KEYS: numbers of keys of that user."""
+    """How a program ends in a sandbox of another user, and what it prints. $KEYS: numbers of keys of that user.
+
+    `shown`: files and folders of the host that it sees, and where.
+    """
+    binds = [(str(source), target) for source, target in (shown or {}).items()]
     python = sys.executable if user is None else python_for_all()
     with tempfile.TemporaryDirectory(prefix="sealed-") as place:
         if user is not None:
             os.chown(place, user, user)
         text = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
-        text += "import json; from pathlib import Path\n"
+        text += "import json; from pathlib import Path; from mlebench.sandbox.base import Bind\n"
+        text += f"binds = tuple(Bind(Path(source), target) for source, target in {binds!r})\n"
         text += "from support.sandboxes import *; from support.kernel_keys import *\n"
         text += "with added_to_user_keyring(b'canary') as keys:\n"
         text += "    numbers = ' '.join(map(str, keys))\n"
         text += f"    program = f'KEYS=\"{{numbers}}\"; ' + {program!r}\n"
-        text += f"    task = make_task(Path({place!r}), program, network={network!r})\n"
+        text += f"    task = make_task(Path({place!r}), program, network={network!r}, binds=binds)\n"
         text += f"    outcome, log = run_task({sandbox!r}, task)\n"
         text += "print(json.dumps([outcome.ended, f'{log}{outcome.detail or str()}']))"
         become = {} if user is None else {"user": user, "group": user, "extra_groups": []}

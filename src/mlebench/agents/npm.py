@@ -37,9 +37,9 @@ class NpmRecord(Record, frozen=True, kw_only=True):
     packages: dict[str, str]  # NAME@VERSION: its hash
 
 
-def install_fault(agent: Agent) -> str | None:
-    """What to do before the agent can run; None if all that it needs is installed."""
-    return _npm_fault(agent) or venv_fault(agent)
+def install_fault(agent: Agent, *, has_environment: bool = False) -> str | None:
+    """What to do before the agent can run; None if all that it needs is installed. An environment replaces its venv."""
+    return _npm_fault(agent) or (None if has_environment else venv_fault(agent))
 
 
 def npm_dir(agent: Agent) -> Path | None:

@@ -1,8 +1,8 @@
 """An agent: a folder with a config.yaml in the reference's form, and one entry of that file.
 
 An entry names the script that starts the agent, its arguments and its variables. Paths are relative to the folder's
-parent. `options`, `file_options`, `model`, `scaffold`, `knowledge`, `requirements`, `python`, `npm`, `needs_model`,
-`shares` and `host_only` are ours; the last two are for built-in agents only.
+parent. `options`, `file_options`, `model`, `scaffold`, `knowledge`, `requirements`, `python`, `environment`, `npm`,
+`needs_model`, `shares` and `host_only` are ours; the last two are for built-in agents only.
 """
 
 import hashlib
@@ -39,7 +39,8 @@ _ARGUMENTS: dict[str, Callable[[str, Any], list[str]]] = {
 }
 _KEYS = {
     *("start", "dockerfile", "kwargs_type", "kwargs", "env_vars", "privileged"),
-    *("options", "file_options", "model", "scaffold", "knowledge", "requirements", "python", "npm", "needs_model"),
+    *("options", "file_options", "model", "scaffold", "knowledge", "requirements", "python", "environment", "npm"),
+    "needs_model",
     *("shares", "host_only"),
 }
 
@@ -82,6 +83,9 @@ class Agent:
     requirements: str | None = None
     python: str | None = None
     npm: tuple[NpmPackage, ...] = ()  # for all platforms
+    python_environment: Path | None = (
+        None  # a conda environment or a venv of this machine, instead of a venv of its own
+    )
     needs_model: bool = False
     option_files: tuple[Path, ...] = ()  # files of the host that options name; they are placed beside its own, too
     shares: tuple[str, ...] = ()  # files of built-in agents that are placed beside its own when it runs
@@ -105,11 +109,16 @@ class Agent:
                 raise PrerequisiteError(f"the agent {self.name} needs a secret: set the variable {secret}")
         return {**self.env, **{variable: secrets[secret] for variable, secret in self.secrets.items()}}
 
-    def copy_to(self, agent_dir: Path) -> None:
-        """Copy the folder's files; PrerequisiteError if they are no longer those that were loaded."""
-        copied = copy_files(self.folder, agent_dir, _shared(self.shares, self.folder) + [*self.option_files])
-        if _with_command(copied, self.shell_command) != self.identity:
+    def copy_to(self, agent_dir: Path, *, without_programs: bool = False) -> tuple[str, ...]:
+        """Copy the folder's files; PrerequisiteError if they are no longer those that were loaded.
+
+        Returns the large programs that are empty in the copy, if it is to be without them.
+        """
+        shared = [*_shared(self.shares, self.folder), *self.option_files]
+        copied = copy_files(self.folder, agent_dir, shared, without_programs=without_programs)
+        if _with_command(copied.identity, self.shell_command) != self.identity:
             raise PrerequisiteError(f"{self.folder} has changed since the run was planned")
+        return copied.shareable
 
     def submit(self, competition: Competition, submission: Path) -> None:
         """Let an agent that is `host_only` write its submission."""
@@ -119,7 +128,11 @@ class Agent:
 
     def facts(self) -> AgentFacts:
         """What the record of a run says about it; secrets by name only."""
-        own_types = {"folder": str(self.folder), "npm": [package.spec for package in self.npm]}
+        own_types = {
+            "folder": str(self.folder),
+            "npm": [package.spec for package in self.npm],
+            "python_environment": self.python_environment and str(self.python_environment),
+        }
         return msgspec.convert(asdict(self) | own_types, AgentFacts)
 
 
@@ -346,8 +359,19 @@ def _programs(keys: Keys, folder: Path, is_built_in: bool) -> dict[str, Any]:
         "dockerfile": _file(keys, "dockerfile", folder),
         "requirements": _file(keys, "requirements", folder),
         "python": python,
+        "python_environment": _python_environment(keys),
         "host_only": host_only,
     }
+
+
+def _python_environment(keys: Keys) -> Path | None:
+    text = keys.get("environment", str, default=None)
+    if text is None:
+        return None
+    path = Path(text).expanduser()
+    if not path.is_absolute():
+        raise keys.error("environment", f"must be an absolute path of this machine, not {text!r}")
+    return path
 
 
 def _file(keys: Keys, key: str, folder: Path, *, required: bool = False) -> str | None:

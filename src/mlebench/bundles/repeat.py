@@ -23,7 +23,7 @@ _LONGEST = 60  # how many characters of a condition to show
 def repeatable_record(bundle: Bundle, *, has_agent: bool, folders: Collection[str]) -> GroupRecord:
     """What may be taken from a bundle's group to plan runs like it.
 
-    The user may have named an agent and some of the `folders` that agents may read, `knowledge` or `weights`.
+    The user may have named an agent and some of the `folders` that agents may read: `knowledge` and the like.
     Sandbox, image, folders and commands are this machine's own business, as are endpoint, keys, tools and prices: a
     stranger could have written anything there. Raises PrerequisiteError for a group that cannot be repeated.
     """
@@ -36,7 +36,9 @@ def repeatable_record(bundle: Bundle, *, has_agent: bool, folders: Collection[st
         raise PrerequisiteError(f"{bundle.path}: the limits or the network of its group make no sense")
     for name in FOLDERS:
         if getattr(record, name) and name not in folders:
-            raise PrerequisiteError(f"the agent of {bundle.path} was given a folder to read: name yours with --{name}")
+            raise PrerequisiteError(
+                f"the agent of {bundle.path} was given a folder of its machine: name yours with --{name}"
+            )
     return record.changed(
         id=f"{record.id} (bundle {bundle.sha256})",
         agent_source="" if has_agent else _agent_here(bundle),

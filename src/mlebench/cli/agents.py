@@ -156,8 +156,10 @@ def _needs(agent: Agent) -> str | None:
 
 
 def _state(agent: Agent) -> str:
-    if fault := install_fault(agent):
+    if fault := install_fault(agent, has_environment=agent.python_environment is not None):
         return fault
+    if agent.python_environment:
+        return f"environment {agent.python_environment}"
     installs = {"npm packages": npm_dir(agent), "venv": venvs.venv_of(agent)}
     return ", ".join(["ready", *(f"{name} {folder}" for name, folder in installs.items() if folder)])
 

@@ -35,11 +35,23 @@ class Diagnosis(NamedTuple):
 
 @click.command()
 @click.option("--kaggle", is_flag=True, help="Also ask Kaggle about every competition: rules and download size.")
+@click.option(
+    "--environment",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also try a conda environment or a venv, as runs with this option would use it.",
+)
 @executor_options
 @runs_dir_option
 @click.option("--look", type=click.Path(path_type=Path), hidden=True)  # passed when doctor runs on a node
 @data_dir_option
-def command(kaggle: bool, data_dir: Path | None, runs_dir: Path | None, look: Path | None, **executor: Any) -> None:
+def command(
+    kaggle: bool,
+    environment: Path | None,
+    data_dir: Path | None,
+    runs_dir: Path | None,
+    look: Path | None,
+    **executor: Any,
+) -> None:
     """Check this machine: Python, disk, data, Kaggle login, sandboxes. Each line says what to do.
 
     With `--executor slurm` or `ray`, a small job checks each node instead, up to eight nodes.
@@ -66,6 +78,9 @@ def command(kaggle: bool, data_dir: Path | None, runs_dir: Path | None, look: Pa
         *_found("sandboxes", _sandboxes),
         *_found("GPUs", _gpus),
     ]
+    if environment:
+        hidden = (registry_at(data_dir).get_data_dir(), runs_dir_at(runs_dir, data_dir))
+        findings += _found("environment", lambda: _environment(environment, hidden))
     print_table(["", "what", "found", "what to do"], findings)
     if kaggle:
         from mlebench.data.kaggle import KaggleSource
@@ -210,6 +225,25 @@ def _sandboxes() -> Iterator[Diagnosis]:
     defect = "note" if None in faults.values() else "bad"  # one that works is enough
     for name, fault in faults.items():
         yield Diagnosis(defect if fault else "ok", name, "does not work here" if fault else "works", fault or "")
+
+
+def _environment(folder: Path, hidden: Iterable[Path]) -> Iterator[Diagnosis]:
+    from mlebench.run.python_environment import ENVIRONMENT, PythonEnvironment, trial_fault
+    from mlebench.sandbox import ON_NODES
+
+    ENVIRONMENT.refuse(folder, hidden)
+    environment, sandbox = PythonEnvironment.read(folder), ON_NODES()
+    contents = f"Python {environment.version}, {len(environment.packages)} packages"
+    if sandbox.fault():
+        yield Diagnosis("note", "environment", contents, f"not tried, because {sandbox.name} does not work here")
+    elif fault := trial_fault(environment, sandbox):
+        advice = "make it again with a Python whose files are in one folder"
+        yield Diagnosis("bad", "environment", f"{contents}, but not in {sandbox.name}: {fault}", advice)
+    else:
+        yield Diagnosis("ok", "environment", f"{contents}, works in {sandbox.name}")
+    if unseen := environment.unseen():
+        advice = "install them without `--editable`, if agents need them"
+        yield Diagnosis("note", "environment", f"agents cannot see {', '.join(unseen)}", advice)
 
 
 def _gpus() -> Iterator[Diagnosis]:

@@ -10,9 +10,10 @@ import msgspec
 from mlebench.cli.console import log_line, mask_braces, print_json, table_lines, track
 from mlebench.cli.exit_codes import FAILED
 from mlebench.cli.options import (
+    BOTH_PROFILES,
     data_dir_option,
     judging_options,
-    profile_option,
+    profiles_option,
     registry_at,
     runs_dir_option,
     runs_dirs_at,
@@ -52,7 +53,7 @@ LONGEST_CELL = 80
 @judging_options
 @runs_dir_option
 @data_dir_option
-@profile_option
+@profiles_option
 def command(group: str | None, strict: bool, **options: Any) -> None:
     """Grade many submissions, or those of a run GROUP again.
 
@@ -62,8 +63,12 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
     the runs are graded, and scores over time are written beside them. Counts go to stdout as JSON, a table of all
     submissions to stderr. Each submission gets a status. The exit code is 1 if one could not be judged for a reason
     other than the submission itself; the summary says why.
+
+    With --profile v1,v2 each submission gets two reports, in the folders v1 and v2 of the output folder, and stdout has
+    the counts of both. A competition whose profiles have different test rows is refused.
     """
     settings = _settings(options)
+    both = options["profile"] == BOTH_PROFILES
     if options["snapshots"]:
         if group is None or settings.pop("interval"):
             raise click.UsageError("--snapshots needs a run group, and cannot be combined with --interval")
@@ -71,16 +76,24 @@ def command(group: str | None, strict: bool, **options: Any) -> None:
     if group is None:
         if options["submission"] is None or options["output_dir"] is None:
             raise click.UsageError("give --submission and --output-dir, or name a run group")
-        summary = _grade_lines(options, settings)
+        summaries = _grade_lines(options, settings)
     else:
         if options["submission"] is not None or options["output_dir"] is not None:
             raise click.UsageError("--submission and --output-dir cannot be combined with a run group")
-        summary = _grade_group(group, options, settings)
-    print_json({name: value for name, value in summary.items() if not isinstance(value, list)})
-    _say_table(summary)
+        if both:
+            raise click.UsageError(f"--profile {BOTH_PROFILES} needs --submission: `mlebench runs submission` makes it")
+        summaries = {options["profile"]: _grade_group(group, options, settings)}
+    counts = {profile: _counts(summary) for profile, summary in summaries.items()}
+    print_json(counts if both else counts[options["profile"]])
+    _say_table(summaries)
     failures = UNGRADED_STATUSES + AGENTS_FAULT * strict
-    if summary["unjudged"] or any(report["status"] in failures for report in summary["competition_reports"]):
-        raise SystemExit(FAILED)
+    for summary in summaries.values():
+        if summary["unjudged"] or any(report["status"] in failures for report in summary["competition_reports"]):
+            raise SystemExit(FAILED)
+
+
+def _counts(summary: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in summary.items() if not isinstance(value, list)}
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -95,16 +108,14 @@ def _settings(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _grade_lines(options: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
-    from mlebench.grade import grade_jsonl
+def _grade_lines(options: dict[str, Any], settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The summary of each profile."""
+    from mlebench.grade import grade_jsonl, grade_jsonl_under_profiles
 
-    return grade_jsonl(
-        options["submission"],
-        options["output_dir"],
-        registry_at(options["data_dir"], options["profile"]),
-        track=_track_entries,
-        **settings,
-    )
+    files, profile = (options["submission"], options["output_dir"]), options["profile"]
+    if profile == BOTH_PROFILES:
+        return grade_jsonl_under_profiles(*files, registry_at(options["data_dir"]), _track_entries, **settings)
+    return {profile: grade_jsonl(*files, registry_at(options["data_dir"], profile), _track_entries, **settings)}
 
 
 def _grade_group(named: str, options: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
@@ -148,12 +159,23 @@ def _track_runs(runs: "list[Run]") -> "Iterable[Run]":
     return track(runs, lambda run: run.record.competition)
 
 
-def _say_table(summary: dict[str, Any]) -> None:
-    """All submissions; seeds only if one is stated."""
-    header = ["competition", "seed", "status", "score", "medal", "path", "reason"]
-    rows = list(_rows(summary))
-    if all(row[1] is None for row in rows):
-        header, rows = header[:1] + header[2:], [row[:1] + row[2:] for row in rows]
+def _say_table(summaries: dict[str, dict[str, Any]]) -> None:
+    """All submissions; a column for the profile only if there are two, one for seeds only if one is stated."""
+    header = ["competition", "profile", "seed", "status", "score", "medal", "path", "reason"]
+    rows = [
+        [row[0], profile if len(summaries) > 1 else None, *row[1:]]
+        for profile, summary in summaries.items()
+        for row in _rows(summary)
+    ]
+    submissions = [(row[0], row[6]) for row in rows]
+    order = {submission: number for number, submission in enumerate(dict.fromkeys(submissions))}
+    rows.sort(key=lambda row: order[row[0], row[6]])  # the profiles of one submission below each other
+    used = [
+        at
+        for at, name in enumerate(header)
+        if name not in ("profile", "seed") or any(row[at] is not None for row in rows)
+    ]
+    header, rows = [header[at] for at in used], [[row[at] for at in used] for row in rows]
     for line in table_lines(header, rows) if rows else ():
         log_line(line)
 

@@ -122,6 +122,17 @@ profile_option = click.option(
 )
 
 
+BOTH_PROFILES = ",".join(paths.PROFILES)
+profiles_option = click.option(
+    "--profile",
+    type=click.Choice((*paths.PROFILES, BOTH_PROFILES)),
+    default=paths.PROFILES[0],
+    show_default=True,
+    help="v1: same as the reference. v2: corrected data and graders, where a competition has them. "
+    f"{BOTH_PROFILES}: both scores of submissions made on v1's data, where both have the same test rows.",
+)
+
+
 def registry_at(data_dir: Path | None, profile: str = paths.PROFILES[0], *, twin: bool = False) -> Registry:
     return Registry(data_dir or paths.default_data_dir(twin=twin), profile)
 

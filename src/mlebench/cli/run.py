@@ -116,6 +116,11 @@ CHANGEABLE = {"resume_group", "retries", "runs_dir", "data_dir", *PLACEMENT}
     type=click.Path(file_okay=False, path_type=Path),
     help="A folder of pretrained models that agents may load, at /home/weights.",
 )
+@click.option(
+    "--environment",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="A conda environment or a venv of this machine that agents use, read-only; not for containers.",
+)
 @click.option("--retain", is_flag=True, help="Keep the sandbox's folders, and its container, after the run.")
 @click.option("--image", metavar="IMAGE", help="For docker and podman. Default: the agent's, or mlebench-env.")
 @click.option("--twin", is_flag=True, help="Run on twins; those that are missing are made.")
@@ -273,14 +278,12 @@ def _earlier(options: dict[str, Any], bundle: "Bundle | None") -> GroupRecord:
 
 
 def _warn_of_other_files(options: dict[str, Any], earlier: GroupRecord) -> None:
-    from mlebench.run.shared_folders import SHARED_FOLDERS
+    from mlebench.run.python_environment import HOST_FOLDERS
 
-    for shared in SHARED_FOLDERS:
-        folder, sha256 = options[shared.name] or shared.path(earlier), shared.sha256(earlier)
-        if folder and sha256 and folder.is_dir() and shared.identity(folder) != sha256:
-            log_line(
-                f"Warning: the files in {folder} are not those that the earlier runs were given as --{shared.name}."
-            )
+    for host in HOST_FOLDERS:
+        folder, sha256 = options[host.name] or host.path(earlier), host.sha256(earlier)
+        if folder and sha256 and folder.is_dir() and host.identity(folder) != sha256:
+            log_line(f"Warning: the files in {folder} are not those that the earlier runs were given as --{host.name}.")
 
 
 class _RunProgress(Progress):
@@ -298,6 +301,7 @@ class _RunProgress(Progress):
         self.group = group
         if self._is_new:
             log_line(f"Run group {group.paths.root}")
+            _say_unseen(group.record)
         if self._bundle:
             _say_what_differs(group, self._bundle)
         _say_sandbox(group.record)
@@ -315,6 +319,14 @@ def _say_what_differs(group: Group, bundle: "Bundle") -> None:
         log_line(f"Model: {', '.join(model.models)} at {model.endpoint}, budget of a run: {model.budget or 'none'}")
     for difference in differences(bundle, group.record):
         log_line(f"Differs from the bundle: {difference}")
+
+
+def _say_unseen(record: GroupRecord) -> None:
+    from mlebench.run.python_environment import ENVIRONMENT
+
+    environment = ENVIRONMENT.of(record)
+    if environment and (unseen := ", ".join(environment.unseen())):
+        log_line(f"Agents cannot see {unseen}: installed in editable mode, the code is outside the environment.")
 
 
 def _say_sandbox(record: GroupRecord) -> None:

@@ -98,7 +98,7 @@ class CompetitionCase:
         _require_columns(
             gold, f"the gold submission, {self._name(self.competition.gold_submission)}", {"id": facts["id"]}
         )
-        return submissions(sample, gold, facts["id"], facts["targets"], facts.get("truth"))
+        return submissions(sample, gold, facts["id"], facts["targets"], facts.get("truth"), facts.get("key", ()))
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self.competition.paths.prepared).as_posix()

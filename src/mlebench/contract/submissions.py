@@ -6,7 +6,7 @@ score or verdict each of them gets from the reference.
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -14,9 +14,12 @@ Rows = list[dict[str, str]]
 
 
 def submissions(
-    sample: bytes, gold: bytes, id: str, targets: list[str], truth: list[str] | None = None
+    sample: bytes, gold: bytes, id: str, targets: list[str], truth: list[str] | None = None, key: Sequence[str] = ()
 ) -> dict[str, bytes]:
-    """Name → CSV file. Where gold's columns are not named like the targets, they are the first of `truth`."""
+    """Name → CSV file. Where gold's columns are not named like the targets, they are the first of `truth`.
+
+    Rows that share an id differ in another column of the key.
+    """
     columns, sample_rows = _parse(sample)
     rows = _parse(gold)[1]
     if not set(targets) <= set(rows[0]):
@@ -33,7 +36,7 @@ def submissions(
         "random": _csv(columns, _with_targets_moved(rows, targets, np.ones(len(rows), dtype=bool), rng)),
         "extra column": _csv([*columns, "extra"], [row | {"extra": "1"} for row in noisy]),
         "columns reversed": _csv(columns[::-1], noisy),
-        **_faulty(columns, rows, noisy, id, targets),
+        **_faulty(columns, rows, noisy, id, targets, key or [id]),
     }
     if blended := _blend(rows, sample_rows, targets, rng):
         files["blend"] = _csv(columns, blended)
@@ -41,7 +44,9 @@ def submissions(
     return files
 
 
-def _faulty(columns: list[str], rows: Rows, noisy: Rows, id: str, targets: list[str]) -> dict[str, bytes]:
+def _faulty(
+    columns: list[str], rows: Rows, noisy: Rows, id: str, targets: list[str], key: Sequence[str]
+) -> dict[str, bytes]:
     """Submissions with one fault each; the grader decides whether it is one."""
 
     def edited(edit: Callable[[Rows], object]) -> bytes:
@@ -61,7 +66,7 @@ def _faulty(columns: list[str], rows: Rows, noisy: Rows, id: str, targets: list[
         "row missing": edited(lambda copy: copy.pop()),
         "row too many": edited(lambda copy: copy.append(copy[-1] | {id: foreign})),
         "row twice": edited(lambda copy: copy.append(dict(copy[0]))),
-        "id twice": edited(lambda copy: copy[min(1, len(copy) - 1)].update({id: copy[0][id]})),
+        "id twice": edited(lambda copy: copy[min(1, len(copy) - 1)].update({name: copy[0][name] for name in key})),
         "foreign id": edited(lambda copy: copy[0].update({id: foreign})),
         "empty id": edited(lambda copy: copy[0].update({id: ""})),
         "empty target": first_target(""),

@@ -37,6 +37,7 @@ from mlebench.data.manifest import (
 )
 from mlebench.data.modes import restore_modes
 from mlebench.data.open_runs import refuse_while_open
+from mlebench.data.sharing import share_files
 from mlebench.data.sources import (
     LocalSource,
     RawSource,
@@ -105,6 +106,8 @@ def prepare(
                 _fetch_and_stage(competition, source, options, watch)
             except SystemExit as error:  # one competition's code must not end work on the others
                 raise RuntimeError(f"the code of {competition.id} called sys.exit({error.code!r})") from error
+            watch.tell("sharing files")
+            share_files(folders)
             _refuse_to_replace(competition)  # a run may have begun meanwhile
             require_lock()
             _publish(competition, watch)

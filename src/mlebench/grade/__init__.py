@@ -3,6 +3,7 @@
 from mlebench.data.state import is_dataset_prepared
 from mlebench.grade.batch import aggregate_reports, grade_jsonl
 from mlebench.grade.limits import Limits
+from mlebench.grade.profiles import grade_csv_under_profiles, grade_jsonl_under_profiles, require_same_tests
 from mlebench.grade.submission import grade_csv
 from mlebench.grade.validation import validate_submission
 from mlebench.validate import stand_in, validate_format
@@ -11,8 +12,11 @@ __all__ = [
     "Limits",
     "aggregate_reports",
     "grade_csv",
+    "grade_csv_under_profiles",
     "grade_jsonl",
+    "grade_jsonl_under_profiles",
     "is_dataset_prepared",
+    "require_same_tests",
     "stand_in",
     "validate_format",
     "validate_submission",

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class SubmissionLine(NamedTuple):
-    """A line that names a submission; otherwise `fault` says why it does not."""
+    """A line that names a submission; if it cannot be graded, `fault` says why."""
 
     line: int
     competition_id: str | None
@@ -32,6 +32,7 @@ class SubmissionLine(NamedTuple):
     fault: str | None = None
     run: RunInfo | None = None
     seed: int | None = None
+    fault_status: str = "bad_entry"
 
 
 Tracker = Callable[[list[SubmissionLine]], Iterable[SubmissionLine]]
@@ -78,8 +79,9 @@ def grade_entries(
     limits: Limits = DEFAULT_LIMITS,
     interval: bool = False,
     earlier: Mapping[int, CompetitionReport] | None = None,
+    seen: str | None = None,
 ) -> dict[str, Any]:
-    """Grade entries that were read from `source`.
+    """Grade entries that were read from `source`; `seen` is the profile whose data they were made on, if not this one.
 
     An entry that could not be judged this time keeps its `earlier` report, by line, and is listed as `unjudged`.
     """
@@ -95,7 +97,7 @@ def grade_entries(
             if not entry.fault
         }
         for entry in track(entries):
-            outcome = Ungraded("bad_entry", entry.fault) if entry.fault else waiting[entry].result()
+            outcome = Ungraded(entry.fault_status, entry.fault) if entry.fault else waiting[entry].result()
             if entry.line in earlier and outcome.status in UNGRADED_STATUSES:
                 reports.append(earlier[entry.line])
                 outcome = Ungraded(outcome.status, outcome.reason or "")
@@ -103,7 +105,8 @@ def grade_entries(
                 logger.error("%s, line %d: %s", source, entry.line, outcome.reason)
                 unjudged.append(outcome.to_dict(entry.line, entry.competition_id))
             else:
-                reports.append(outcome if entry.seed is None else replace(outcome, seed=entry.seed))
+                seed = outcome.seed if entry.seed is None else entry.seed
+                reports.append(replace(outcome, seed=seed, seen=seen))
         summary = aggregate_reports(reports) | {"unjudged": unjudged}
         logger.info("Saved summary report to %s", write(json.dumps(summary, indent=2)))
     return summary

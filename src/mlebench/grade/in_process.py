@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol, cast
 
 from mlebench import __version__
-from mlebench.config import FIRST_PROFILE, RELEASES
+from mlebench.config import RELEASES
 from mlebench.core.errors import (
     CompetitionError,
     InvalidSubmissionError,
@@ -30,12 +30,12 @@ from mlebench.core.outcomes import (
     MODEL_UNAVAILABLE,
     NOT_PREPARED,
 )
-from mlebench.core.paths import GROUPS
 from mlebench.core.untrusted import FileMissingError, FileTooLargeError, UntrustedFileError, open_untrusted
 from mlebench.data.answers import answers_for_grader
 from mlebench.data.open_runs import open_runs
 from mlebench.data.state import data_identity, description_kind, require_prepared, source_kind
 from mlebench.grade.badges import badges_of, badges_to_text
+from mlebench.grade.groups import count_groups, hash_of_groups, read_groups
 from mlebench.grade.leaderboard import Position
 from mlebench.grade.limits import DEFAULT_LIMITS, Limits
 from mlebench.grade.log import log_grade
@@ -80,7 +80,7 @@ class GradingJob(NamedTuple):
 
 
 class Ungraded(NamedTuple):
-    """Why a submission has no report: `bad_entry`, or `unknown_competition`."""
+    """Why a submission has no report: `bad_entry`, `unknown_competition` or, under two profiles, `not_comparable`."""
 
     status: str
     reason: str
@@ -231,6 +231,7 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
         return _invalid(error, stream.sha256())
     sha256 = stream.sha256()
     unchanged = submission.copy() if interval else None  # a grader may change what it is given
+    groups = read_groups(competition) if interval else None
     try:
         answers = answers_for_grader(competition)
         test_units = _test_units(competition, answers)
@@ -249,25 +250,22 @@ def _verdict_on(stream: HashedStream, competition: Competition, interval: bool) 
         return Verdict(GRADER_ERROR, None, f"{type(error).__name__}: {error}", sha256)
     del answers  # they are read again to draw rows: not twice in memory
     fault = None if math.isfinite(score) else f"the score is {score}, which is not a finite number"
-    drawn = _drawn(unchanged, competition, score) if unchanged is not None else None
+    drawn = _drawn(unchanged, competition, score, groups) if unchanged is not None else None
     return Verdict(GRADED, score, fault, sha256, drawn, test_units)
 
 
 def _test_units(competition: Competition, answers: Sized) -> int:
     """How many groups the test rows form, where the profile groups them, or else how many rows the answers have."""
-    groups = competition.private_dir / GROUPS
-    if competition.profile == FIRST_PROFILE or not groups.is_file():
-        return len(answers)
-    import pandas as pd
-
-    return len(set(pd.read_csv(groups, dtype=str, keep_default_na=False)["group"]))
+    return count_groups(competition) or len(answers)
 
 
-def _drawn(submission: "pd.DataFrame", competition: Competition, score: float) -> list[float] | None:
+def _drawn(
+    submission: "pd.DataFrame", competition: Competition, score: float, groups: dict[Any, str] | None
+) -> list[float] | None:
     from mlebench.grade.interval import drawn_scores
 
     answers = answers_for_grader(competition)
-    return drawn_scores(competition.grader, submission, answers, competition.submission, score)
+    return drawn_scores(competition.grader, submission, answers, competition.submission, score, groups)
 
 
 def _invalid(error: InvalidSubmissionError, sha256: str) -> Verdict:
@@ -312,6 +310,7 @@ def with_data(report: CompetitionReport, competition: Competition) -> Competitio
         source=source_kind(competition),
         data=data_identity(competition),
         description=description_kind(competition),
+        groups=hash_of_groups(competition),
         graded_during_run=report.run_id is None and bool(open_runs(competition)),
     )
 

@@ -1,7 +1,7 @@
 """How much a score depends on the choice of test rows: a bootstrap interval.
 
 Groups of rows that belong together (one patient, one sentence) are drawn with replacement, each as a whole. If a
-competition declares no groups, each id is a group, so rows that share it are drawn together. Each draw gets new ids
+competition has no groups, each id is a group, so rows that share it are drawn together. Each draw gets new ids
 and group names, the same on both sides, since graders need them to be unique. If ids or row order mean more to a
 grader, renaming alone changes the score: then there is no interval.
 """
@@ -49,9 +49,18 @@ class Members:
 
 
 class Draws:
-    """A submission and the answers, ready to be drawn from. Facts are the `submission` of a competition's config."""
+    """A submission and the answers, ready to be drawn from. Facts are the `submission` of a competition's config.
 
-    def __init__(self, submission: pd.DataFrame, answers: pd.DataFrame, facts: Mapping[str, Any]):
+    `group_of` names the group of each id; without it, groups are what the facts declare.
+    """
+
+    def __init__(
+        self,
+        submission: pd.DataFrame,
+        answers: pd.DataFrame,
+        facts: Mapping[str, Any],
+        group_of: Mapping[Any, str] | None = None,
+    ):
         self._id: str = facts["id"]
         self._column: str | None = facts.get("groups", {}).get("column")
         ids = answers[self._id].to_numpy()
@@ -60,7 +69,14 @@ class Draws:
         found = known.get_indexer(pd.Index(submission[self._id].to_numpy()))
         if min(numbers.min(initial=0), found.min(initial=0)) < 0:
             raise ValueError("there are ids that the other side does not have")
-        groups = _groups(answers, np.asarray(names), np.unique(numbers, return_index=True)[1], facts.get("groups", {}))
+        self._parts = pd.Index([])  # the values of the column, where a group may hold several
+        if group_of is None:
+            rows = np.unique(numbers, return_index=True)[1]
+            groups = _groups(answers, np.asarray(names), rows, facts.get("groups", {}))
+        else:
+            groups = pd.factorize(np.array([group_of[id] for id in names.tolist()], dtype=object))[0]
+            if self._column is not None and self._column in answers:
+                self._parts = pd.Index(answers[self._column].unique())
         self.count = int(groups.max(initial=-1)) + 1
         self._ids = Members(groups, self.count)
         self._sides = [
@@ -80,7 +96,10 @@ class Draws:
         rows = table.iloc[places].reset_index(drop=True)
         rows[self._id] = _renamed(table[self._id], np.repeat(np.arange(len(counts)), counts))
         if self._column is not None and self._column in table:
-            rows[self._column] = _renamed(table[self._column], np.repeat(copies, counts))
+            numbers = np.repeat(copies, counts)
+            if len(self._parts):
+                numbers = numbers * len(self._parts) + self._parts.get_indexer(rows[self._column])
+            rows[self._column] = _renamed(table[self._column], numbers)
         return rows
 
 
@@ -102,7 +121,12 @@ def _renamed(column: Any, numbers: np.ndarray) -> np.ndarray:
 
 
 def drawn_scores(
-    grader: Grader, submission: pd.DataFrame, answers: Any, facts: Mapping[str, Any], score: float
+    grader: Grader,
+    submission: pd.DataFrame,
+    answers: Any,
+    facts: Mapping[str, Any],
+    score: float,
+    group_of: Mapping[Any, str] | None = None,
 ) -> list[float] | None:
     """The scores of `DRAWS` draws; None where the grader does not allow that, or takes too long."""
     id = facts.get("id")
@@ -110,7 +134,7 @@ def drawn_scores(
         return None
     rng, deadline, scores = np.random.default_rng(0), time.monotonic() + INTERVAL_SECONDS, []
     try:
-        draws = Draws(submission, answers, facts)
+        draws = Draws(submission, answers, facts, group_of)
         if not math.isclose(draws.score(grader, rng.permutation(draws.count)), score, rel_tol=1e-9, abs_tol=1.5e-5):
             return None
         while len(scores) < DRAWS:

@@ -20,6 +20,7 @@ from mlebench.kit.checks import (
     require_rows,
     rows_of_ids,
     sorting_order,
+    split_guesses,
     split_records,
     words_as_numbers,
 )
@@ -27,11 +28,18 @@ from mlebench.kit.detections import parse_objects
 from mlebench.kit.headers import npy_shape, png_size
 from mlebench.kit.image_catalogues import ImageCatalogue
 from mlebench.kit.outputs import Output, accepts_paths
-from mlebench.kit.picture_groups import connected, groups_of_pictures, picture_hash
+from mlebench.kit.picture_groups import (
+    connected,
+    groups_of_pictures,
+    picture_hash,
+    split_by_likeness,
+    write_groups,
+)
 from mlebench.kit.raw import Raw, RawFile, open_raw
 from mlebench.kit.rle import RunLengths, decode_runs, encode_runs, parse_masks, parse_runs
 from mlebench.kit.samples import public_sample, public_sample_bytes, with_both_classes
 from mlebench.kit.secret_draws import secret_order, secret_random
+from mlebench.kit.sequence_groups import groups_of_sequences
 from mlebench.kit.splits import split_groups, split_per_class, split_rows, split_whole_groups
 from mlebench.kit.tokens import TokenSplit, split_tokens
 
@@ -56,6 +64,7 @@ __all__ = [
     "encode_json",
     "encode_runs",
     "groups_of_pictures",
+    "groups_of_sequences",
     "is_in",
     "join_text",
     "md5_of",
@@ -79,7 +88,9 @@ __all__ = [
     "secret_order",
     "secret_random",
     "sorting_order",
+    "split_by_likeness",
     "split_groups",
+    "split_guesses",
     "split_per_class",
     "split_records",
     "split_rows",
@@ -89,4 +100,5 @@ __all__ = [
     "values_of",
     "with_both_classes",
     "words_as_numbers",
+    "write_groups",
 ]

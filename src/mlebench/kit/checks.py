@@ -201,6 +201,18 @@ def split_records(
     return np.array(numbers, dtype=int), [words[part::parts] for part in range(parts)]
 
 
+@checked
+def split_guesses(name: str, cells: np.ndarray, *, most: int) -> list[list[str]]:
+    """The words of each text cell: at least one, at most so many, and no word twice."""
+    guesses = [cell.split() for cell in cells.tolist()]
+    for cell, words in zip(cells.tolist(), guesses, strict=True):
+        if not 0 < len(words) <= most or len({*words}) < len(words):
+            raise InvalidSubmissionError(
+                f"Column `{name}` must hold 1 to {most} different guesses in every row; it holds {_short(cell)!r}."
+            )
+    return guesses
+
+
 def words_as_numbers(name: str, words: Sequence[str]) -> np.ndarray:
     """Words of a column as numbers. Anything that Python reads counts: `1e3`, `1_000`, `nan`."""
     try:

@@ -9,7 +9,7 @@ from functools import wraps
 from inspect import currentframe
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -130,7 +130,7 @@ class Output:
     def pack(
         self,
         name: str,
-        members: Mapping[str, Table | RawFile | ByteChunks | bytes],
+        members: Mapping[str, Table | RawFile | ByteChunks | bytes | Mapping[str, RawFile | ByteChunks | bytes]],
         *,
         format: PackFormat | None = None,
         deflate: bool = False,
@@ -138,20 +138,31 @@ class Output:
     ) -> None:
         """An archive of tables, raw files, pieces and bytes, in the format its name implies unless another is given.
 
-        In a zip or 7z members are stored uncompressed unless `deflate`: images are compressed already. A name that
-        ends with a slash is an empty folder.
+        A mapping is an archive inside, of raw files, pieces and bytes. In a zip or 7z members are stored uncompressed
+        unless `deflate`: images are compressed already. A name that ends with a slash is an empty folder.
         """
+        packed: dict[str, Any] = {}
         for member, content in members.items():
-            if not isinstance(content, Table | RawFile | ByteChunks | bytes):
-                kinds = "a Table, a raw file, ByteChunks or bytes"
-                raise CompetitionError(f"{member} in {name} must be {kinds}, not a {type(content).__name__}")
+            if isinstance(content, Mapping):
+                _require_kinds(f"{name}: {member}", content, RawFile | ByteChunks | bytes)
+                packed[member] = Pack(dict(content), pack_format_of(member), deflate, quoting)
+            else:
+                _require_kinds(name, {member: content}, Table | RawFile | ByteChunks | bytes)
+                packed[member] = content
         self.plan.claim(name)
-        self.plan.packs[name] = Pack(dict(members), format or pack_format_of(name), deflate, quoting)
+        self.plan.packs[name] = Pack(packed, format or pack_format_of(name), deflate, quoting)
 
     @checked
     def mkdir(self, name: str) -> None:
         check_name(name)
         (self.plan.folder / name).mkdir(parents=True, exist_ok=True)
+
+
+def _require_kinds(archive: str, members: Mapping[str, Any], kinds: Any) -> None:
+    for member, content in members.items():
+        if not isinstance(content, kinds):
+            names = ", ".join(kind.__name__ for kind in get_args(kinds))
+            raise CompetitionError(f"{member} in {archive} must be one of {names}, not a {type(content).__name__}")
 
 
 class PreparedFiles:

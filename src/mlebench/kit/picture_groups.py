@@ -1,14 +1,47 @@
 """Groups of pictures that look alike, by rules in integer arithmetic: equal pixels are grouped alike everywhere."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
+from mlebench.core.authors import checked
+from mlebench.core.paths import GROUPS
+from mlebench.engine.tables import Table
 from mlebench.engine.threads import in_order
+from mlebench.kit.outputs import Output
 from mlebench.kit.raw import RawFile
+from mlebench.kit.splits import Items, split_whole_groups
 
 _ROWS, _COLUMNS = 8, 9  # blocks of a picture, so eight pairs of neighbours in each row
 _ONES = np.array([byte.bit_count() for byte in range(256)], dtype=np.uint8)
+
+
+@checked
+def split_by_likeness(
+    items: Items,
+    pictures: Iterable[RawFile],
+    ids: Sequence[Any] | np.ndarray,
+    private: Output,
+    *,
+    test_size: float | int,
+    seed: int,
+    distance: int = 0,
+) -> tuple[Items, Items]:
+    """Split items, each with a picture and an id, into train and test; pictures that look alike are on one side.
+
+    `distance` is that of `groups_of_pictures`. The groups of the test items are written to the private folder.
+    """
+    groups = np.array(groups_of_pictures(pictures, distance=distance), dtype=object)
+    train, test = split_whole_groups(items, groups, test_size=test_size, seed=seed)
+    _, rows = split_whole_groups(np.arange(len(groups)), groups, test_size=test_size, seed=seed)
+    write_groups(private, np.asarray(ids)[rows], groups[rows])
+    return train, test
+
+
+def write_groups(private: Output, ids: np.ndarray, groups: np.ndarray) -> None:
+    """Say which test items belong together, for those who compute how certain a score is."""
+    private.write(GROUPS, Table.from_columns({"id": ids, "group": groups}))
 
 
 def groups_of_pictures(files: Iterable[RawFile], *, distance: int = 0) -> list[str]:

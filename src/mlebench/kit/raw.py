@@ -179,6 +179,16 @@ class Raw:
 
         return ByteChunks(records)
 
+    def without_struct_field(self, name: str, variable: str, field: str) -> ByteChunks:
+        """A MAT file whose variable, a struct, lacks one of its fields; all else in it stays."""
+        from mlebench.engine.records.matlab import without_struct_field
+
+        def content() -> Iterator[bytes]:
+            with self._errors(name):
+                yield without_struct_field(self.file(name).read(), variable, field)
+
+        return ByteChunks(content)
+
     @checked
     def array(self, name: str) -> np.ndarray:
         """The array in an npy file. A large one stays on disk, and only the parts used are read."""

@@ -82,6 +82,8 @@ def probabilistic_f1(y_true: np.ndarray, y_pred: np.ndarray) -> float:
         true_positives / (true_positives + predicted[~positive].sum()),
         true_positives / np.count_nonzero(positive),
     )
+    if not precision * recall:  # numbers too small to tell from 0
+        return np.float64(0)
     return 2 * (precision * recall) / (precision + recall)
 
 

@@ -7,9 +7,13 @@ from mlebench.metrics.ranking import mean_ranks
 EARTH_RADIUS = 6_371_000  # metres
 
 
-def mean_absolute_error(y_true: np.ndarray, y_pred: np.ndarray) -> float:
-    """The mean distance between truth and prediction."""
-    return np.float64(np.mean(np.abs(np.asarray(y_pred, dtype=float) - np.asarray(y_true, dtype=float))))
+def mean_absolute_error(y_true: np.ndarray, y_pred: np.ndarray, *, scaled: bool = False) -> float:
+    """The mean distance between truth and prediction. A sum beyond the largest float makes it infinite, see `rmse`."""
+    errors = np.abs(np.asarray(y_pred, dtype=float) - np.asarray(y_true, dtype=float))
+    if scaled:
+        largest = float(errors.max()) or 1.0
+        return largest * float(np.mean(errors / largest))
+    return np.float64(np.mean(errors))
 
 
 def rmse(y_true: np.ndarray, y_pred: np.ndarray, *, scaled: bool = False) -> float:

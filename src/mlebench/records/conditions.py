@@ -235,7 +235,7 @@ def _model(record: GroupRecord) -> str | None:
 
 
 def shared_folder_text(record: GroupRecord, name: str) -> str | None:
-    """The name of the folder that agents may read as `knowledge` or `weights`, and the beginning of its hash."""
+    """The name of the folder that agents may read as `knowledge`, say, and the beginning of its hash."""
     folder, sha256 = getattr(record, name), getattr(record, f"{name}_sha256")
     return None if folder is None else plain(Path(folder).name + (f" ({sha256[:12]})" if sha256 else ""))
 

@@ -10,7 +10,8 @@ from mlebench.records.base import Count, Name, Number, Record, Seconds, Text, Ti
 
 LOCAL, SLURM, RAY = EXECUTORS = ("local", "slurm", "ray")
 NETWORKS = ("none", "model", "full")
-FOLDERS = ("knowledge", "weights")  # fields: folders that agents may read; the hash of each has a field of its own
+# Fields: folders of the host that agents may read; the hash of each has a field of its own.
+FOLDERS = ("knowledge", "weights", "environment")
 Network = Literal["none", "model", "full", "unknown"]
 
 
@@ -63,6 +64,7 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     requirements: Text | None = None
     python: Text | None = None
     npm: list[Text] = []
+    python_environment: Text | None = None
     needs_model: bool = False
     shares: list[Text] = []
     host_only: bool = False
@@ -139,6 +141,10 @@ class GroupRecord(Record, frozen=True, kw_only=True):
     knowledge_sha256: Text | None = None  # of the files in that folder
     weights: Text | None = None
     weights_sha256: Text | None = None
+    environment: Text | None = None  # the prefix of a conda environment or a venv
+    environment_sha256: Text | None = None  # of the next two
+    environment_python: Text | None = None
+    environment_packages: list[Text] = []
     retain: bool | None = False
     workers: Count | None = 1
     machine: Machine = Machine()

@@ -71,6 +71,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     release: Text | None = None
     test_units: Integer | None = None
     badges: Text | None = None
+    groups: Text | None = None
+    seen: Text | None = None
 
     @property
     def has_no_medals(self) -> bool:

@@ -96,6 +96,8 @@ class RunConditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     knowledge_sha256: Text | None = None
     weights: Text | None = None
     weights_sha256: Text | None = None
+    environment: Text | None = None
+    environment_sha256: Text | None = None
     validator: Text | None = None
     machine: Machine | None = None  # if it differs from the group's
     collected: Collection = Collection()

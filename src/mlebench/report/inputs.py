@@ -267,15 +267,41 @@ def groups_of_experiment(id: str, table: Path) -> list[str]:
 
 def one_kind(reported_runs: Sequence[ReportedRun]) -> tuple[str, str]:
     """The profile of all runs and the kind of their data: `twin`, `real` or `unknown`; refuses to mix them."""
+    _refuse_other_data(reported_runs)
     _refuse_mix("profiles", {reported.profile: reported.where for reported in reported_runs})
     releases = {reported.report.release: reported.where for reported in reported_runs if reported.report}
     _refuse_mix("releases of a profile", {release: where for release, where in releases.items() if release})
+    _refuse_other_groups(reported_runs)
     with_source = [reported for reported in reported_runs if not _may_lack_source(reported)] or reported_runs
     twins = {"twins" if reported.source == TWIN else "real data": reported.where for reported in with_source}
     _refuse_mix("twins and real data:", twins)
     sources = {reported.source for reported in with_source}
     kind = TWIN if TWIN in sources else "unknown" if "unknown" in sources else "real"
     return reported_runs[0].profile, kind
+
+
+def _refuse_other_data(reported_runs: Sequence[ReportedRun]) -> None:
+    """Refuse scores under one profile of what was made on another's data, with whatever faults that has."""
+    for reported in reported_runs:
+        if reported.report and (seen := reported.report.seen):
+            raise PrerequisiteError(
+                f"{reported.where} has a {reported.profile} score of a submission for {reported.competition} that was "
+                f"made on {seen}'s data: such scores never enter standings"
+            )
+
+
+def _refuse_other_groups(reported_runs: Sequence[ReportedRun]) -> None:
+    """Refuse two groupings of one competition's test rows: the test sets may differ too."""
+    first: dict[str, tuple[str, str]] = {}
+    for reported in reported_runs:
+        if not reported.report or not (groups := reported.report.groups):
+            continue
+        known, where = first.setdefault(reported.competition, (groups, reported.where))
+        if groups != known:
+            raise PrerequisiteError(
+                f"standings never mix two groupings of the test rows of {reported.competition}: groups.csv is {known} "
+                f"in {where}, {groups} in {reported.where}; report on them separately"
+            )
 
 
 def _may_lack_source(reported: ReportedRun) -> bool:

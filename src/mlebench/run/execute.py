@@ -36,6 +36,7 @@ from mlebench.run.gpus import GpuLease
 from mlebench.run.layout import MODEL_PORT, make_task, with_proxies
 from mlebench.run.model_usage import open_model, unsealed_by
 from mlebench.run.publish import archive_leftovers
+from mlebench.run.python_environment import HOST_FOLDERS
 from mlebench.run.recorder import RunRecorder
 from mlebench.run.retry_rules import (
     FINAL,
@@ -47,7 +48,6 @@ from mlebench.run.retry_rules import (
     lost_by,
     result_counts,
 )
-from mlebench.run.shared_folders import SHARED_FOLDERS
 from mlebench.run.signals import on_stop_signal, stop_signals_blocked
 from mlebench.run.snapshots import Snapshots
 from mlebench.run.validator_proxy import ValidatorProxy, remove_proxy
@@ -186,10 +186,10 @@ def _load(recorder: RunRecorder) -> tuple[Agent, Competition, Sandbox]:
     agent = load_agent(record.agent_source, record.agent_command, record.agent_options)
     if agent.identity != record.agent.identity:
         raise PrerequisiteError(f"{agent.folder} has changed since these runs were planned: plan them again")
-    if fault := install_fault(agent):
+    if fault := install_fault(agent, has_environment=record.environment is not None):
         raise PrerequisiteError(f"agent {agent.name} is {fault}")
-    for shared in SHARED_FOLDERS:
-        shared.require_unchanged(record)
+    for folder in HOST_FOLDERS:
+        folder.require_unchanged(record)
     competition = recorder.competition
     require_prepared(competition)
     return agent, competition, UNISOLATED() if agent.host_only else sandbox_named(record.sandbox)

@@ -17,6 +17,7 @@ from mlebench.records.run_groups import Group, Run, limits_of
 from mlebench.registry import Competition
 from mlebench.run.gpus import GpuLease
 from mlebench.run.images import image_facts
+from mlebench.run.python_environment import ENVIRONMENT, PythonEnvironment
 from mlebench.run.shared_folders import SHARED_FOLDERS, WEIGHTS, weights_variables
 from mlebench.sandbox import Sandbox
 from mlebench.sandbox.base import HOME, Bind, Task, hidden_paths, interpreter_prefixes
@@ -57,16 +58,20 @@ def make_task(
     folders = AgentFolders(sandbox.home(work), sandbox.path_of(data))
     _write_texts(work / "home", group, folders)
     sample = _plain_sample(competition, work / "home", folders)
-    agent.copy_to(work / "home" / "agent")
-    venv = venv_of(agent)
+    programs = _agent_files(agent, work / "home" / "agent", sandbox)
+    environment = ENVIRONMENT.of(group.record)
+    venv = None if environment else venv_of(agent)
+    python = environment.binds() if environment else _python(venv)
     ports = (port,) if port else VALIDATOR_PORTS
     return Task(
         name=token,
         command=agent.command(f"{folders.home}/agent"),
         work=work,
         limits=limits_of(group),
-        binds=(data, *_shared(group), *_python(venv), *filter(None, [_npm(agent)]), *_conda(sandbox, venv)),
-        env=_environment(group, run, agent, sandbox, folders, venv, ports[0]) | {"SAMPLE_SUBMISSION": sample},
+        binds=(data, *programs, *_shared(group), *python, *filter(None, [_npm(agent)]), *_conda(sandbox, python)),
+        env=_environment(group, run, agent, sandbox, folders, ports[0])
+        | _python_variables(group, agent, sandbox, environment, venv)
+        | {"SAMPLE_SUBMISSION": sample},
         ports=dict.fromkeys(ports, VALIDATOR),
         network=group.record.network,
         gpus=gpus.names,
@@ -75,7 +80,12 @@ def make_task(
         runtime=group.record.runtime,
         privileged=agent.privileged,
         retain=bool(group.record.retain),
-        hidden=(*hidden_paths(), *map(Path, filter(None, [group.record.data_dir])), group.paths.root.parent),
+        hidden=(
+            *hidden_paths(),
+            *map(Path, filter(None, [group.record.data_dir])),
+            group.paths.root.parent,
+            *(environment.hidden() if environment else ()),
+        ),
     )
 
 
@@ -114,11 +124,24 @@ def neutral_id(group: Group, competition: str) -> str:
     return "task-" + hashlib.sha256(f"{group.record.id}/{competition}".encode()).hexdigest()[:8]
 
 
+def _agent_files(agent: Agent, agent_dir: Path, sandbox: Sandbox) -> list[Bind]:
+    """Copy the agent's files, and bind its large programs: a copy of those for each run would take time and disk.
+
+    Only where the agent cannot change what is bound read-only, which others will use.
+    """
+    without_programs = sandbox.is_isolated and not agent.privileged
+    names = agent.copy_to(agent_dir, without_programs=without_programs)
+    return [Bind(agent.folder / name, f"{HOME}/agent/{name}") for name in names]
+
+
 def _write_texts(home: Path, group: Group, folders: AgentFolders) -> None:
     text = (environment_dir() / "instructions.txt").read_text(encoding="utf-8")
     for shared in SHARED_FOLDERS:
         if shared.path(group.record):
             text += f"\n{shared.name.capitalize()}\n  {f'{shared.target}/':<27}{shared.content}, read-only\n"
+    if environment := ENVIRONMENT.path(group.record):
+        version = group.record.environment_python
+        text += f"\nPython\n  {f'{environment}/':<27}Python {version} with packages, first on the path, read-only\n"
     text = text.replace(f"{HOME}/data", folders.data).replace(f"{HOME}/", f"{folders.home}/")
     # The text names no competition, so it is the same for both; existing agents look for either name.
     for name in ("instructions.txt", "instructions_obfuscated.txt"):
@@ -169,13 +192,13 @@ def _needs_conda(sandbox: Sandbox) -> bool:
     return sandbox.is_isolated and not sandbox.runs_images
 
 
-def _conda(sandbox: Sandbox, venv: Path | None) -> list[Bind]:
+def _conda(sandbox: Sandbox, python: list[Bind]) -> list[Bind]:
     """Stand-ins for conda's programs."""
     if not _needs_conda(sandbox):
         return []
     source = environment_dir() / "conda"
     binds = [Bind(file, f"{CONDA}/{file.relative_to(source)}") for file in sorted(source.rglob("*")) if file.is_file()]
-    pythons = {*interpreter_prefixes(Path(sys.base_prefix)), *([base_python(venv)] if venv else [])}
+    pythons = {*interpreter_prefixes(Path(sys.base_prefix)), *(bind.source for bind in python)}
     if Path(CONDA) not in pythons:
         return binds
     # A real conda is there, and its Python is in use: its programs can be covered, but nothing can be added.
@@ -183,16 +206,12 @@ def _conda(sandbox: Sandbox, venv: Path | None) -> list[Bind]:
 
 
 def _environment(
-    group: Group, run: Run, agent: Agent, sandbox: Sandbox, folders: AgentFolders, venv: Path | None, port: int
+    group: Group, run: Run, agent: Agent, sandbox: Sandbox, folders: AgentFolders, port: int
 ) -> dict[str, str]:
-    search = [f"{venv}/bin"] if venv else []
-    search += sandbox.search_path(image_facts(agent, group.record.image)["image"])
-    search += [f"{CONDA}/bin"] if _needs_conda(sandbox) else []
     obfuscated = group.record.obfuscate
     return {
         **_weights(group, sandbox),
         **_agents_own(group, agent),
-        "PATH": ":".join(search),
         "HOME": folders.home,
         "USER": "nonroot",
         "LANG": "C.UTF-8",
@@ -206,9 +225,20 @@ def _environment(
         "TIME_LIMIT_SECS": f"{limits_of(group).seconds:.0f}",
         "SEED": str(run.record.seed),
         "VALIDATOR_URL": f"http://localhost:{port}/validate",
-        **({"VIRTUAL_ENV": str(venv)} if venv else {}),
         **({"NPM_DIR": sandbox.path_of(programs)} if (programs := _npm(agent)) else {}),
     }
+
+
+def _python_variables(
+    group: Group, agent: Agent, sandbox: Sandbox, environment: PythonEnvironment | None, venv: Path | None
+) -> dict[str, str]:
+    """Which programs come first: those of the environment that was named, else of the agent's venv."""
+    prefix = environment.prefix if environment else venv
+    search = [f"{prefix}/bin"] if prefix else []
+    search += sandbox.search_path(image_facts(agent, group.record.image)["image"])
+    search += [f"{CONDA}/bin"] if _needs_conda(sandbox) else []
+    active = environment.variables() if environment else {"VIRTUAL_ENV": str(venv)} if venv else {}
+    return {"PATH": ":".join(search), **active}
 
 
 def _agents_own(group: Group, agent: Agent) -> Mapping[str, str]:

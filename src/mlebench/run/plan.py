@@ -30,6 +30,7 @@ from mlebench.run.container_config import ContainerConfig, read_container_config
 from mlebench.run.executors import Resources
 from mlebench.run.gpus import GpuPool, choose, refuse_crowd
 from mlebench.run.images import image_facts
+from mlebench.run.python_environment import ENVIRONMENT
 from mlebench.run.request import AUTO, ModelRequest, Request
 from mlebench.run.schedulers import choose_executor, gpus_per_run, refusal
 from mlebench.run.shared_folders import KNOWLEDGE, SHARED_FOLDERS, WEIGHTS
@@ -49,6 +50,7 @@ class Plan:
     competitions: tuple[str, ...]
     runs_dir: Path
     sandbox: Sandbox
+    environment: Path | None
     requested: RequestedLimits  # limits and sandbox, without what the machine decides
     limits: Limits
     runtime: str | None  # of containers
@@ -66,7 +68,8 @@ def make_plan(request: Request) -> Plan:
     executor_config = choose_executor(request.executor, request.slurm_options, request.ray_address)
     config = read_container_config(request.container_config) if request.container_config else ContainerConfig()
     gpus = request.gpus or (None if config.gpus is None else ",".join(config.gpus) or "none")
-    sandbox = _sandbox(request.sandbox, agent, executor_config)
+    environment = request.environment or agent.python_environment
+    sandbox = _sandbox(request.sandbox, agent, executor_config, with_images=environment is None)
     limits = {"seconds": request.time_limit, "memory": request.memory, "cpus": request.cpus, "shm": request.shm}
     requested = msgspec.structs.replace(
         config.requested,
@@ -82,6 +85,7 @@ def make_plan(request: Request) -> Plan:
         tuple(dict.fromkeys(request.competitions)),
         runs_dir,
         sandbox,
+        environment,
         requested,
         hardware.limits_for(requested, request.workers, runs_dir, elsewhere=executor_config.is_remote),
         config.runtime or request.runtime,
@@ -97,12 +101,12 @@ def _gpus(text: str | None, request: Request, executor_config: ExecutorConfig) -
     return choose(text, request.workers, request.runs_per_gpu)
 
 
-def _sandbox(name: str, agent: Agent, executor_config: ExecutorConfig) -> Sandbox:
+def _sandbox(name: str, agent: Agent, executor_config: ExecutorConfig, *, with_images: bool) -> Sandbox:
     if agent.host_only:
         return UNISOLATED()
     if name == AUTO and executor_config.is_remote:
         return ON_NODES()
-    return best_sandbox() if name == AUTO else sandbox_named(name)
+    return best_sandbox(with_images=with_images) if name == AUTO else sandbox_named(name)
 
 
 def write_plan(plan: Plan) -> Group:
@@ -153,6 +157,7 @@ def _group_record(plan: Plan, id: str) -> GroupRecord:
         obfuscate=request.obfuscate or agent.obfuscate,
         **KNOWLEDGE.fields(request.knowledge),
         **WEIGHTS.fields(request.weights),
+        **ENVIRONMENT.fields(plan.environment),
         retain=request.retain,
         workers=request.workers,
         machine=hardware.describe(),
@@ -212,7 +217,7 @@ def _refuse(plan: Plan) -> None:
             f"agent {agent.name} wants a privileged container, from which the host can be reached: "
             f"set {ACCEPT_PRIVILEGED}=True if that is acceptable"
         )
-    if fault := install_fault(agent):
+    if fault := install_fault(agent, has_environment=plan.environment is not None):
         raise PrerequisiteError(f"agent {agent.name} is {fault}")
     refuse_crowd(plan.gpus, request.workers)
     if plan.runtime and not plan.sandbox.takes_runtimes:
@@ -233,6 +238,8 @@ def _refuse_folders(plan: Plan) -> None:
     for shared in SHARED_FOLDERS:
         if folder := getattr(plan.request, shared.name):
             shared.refuse(folder, forbidden, map(plan.registry.get_competition, plan.competitions))
+    if plan.environment:
+        ENVIRONMENT.refuse(plan.environment, forbidden, plan.sandbox, agent=plan.agent)
 
 
 def _sketch(plan: Plan) -> Task:

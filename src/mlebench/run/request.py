@@ -99,6 +99,7 @@ class Request:
     obfuscate: bool = False  # hide from agents which competition it is
     knowledge: Path | None = None  # a folder that agents may read
     weights: Path | None = None  # a folder of pretrained models that agents may load
+    environment: Path | None = None  # a conda environment or venv that agents use; None: the agent's, if it names one
     retain: bool = False  # keep the sandbox's folders, and its container, after the run
     image: str | None = None
     runtime: str | None = None  # of containers
@@ -152,6 +153,7 @@ class Request:
             "obfuscate": bool(record.obfuscate),
             "knowledge": Path(record.knowledge) if record.knowledge else None,
             "weights": Path(record.weights) if record.weights else None,
+            "environment": Path(record.environment) if record.environment else None,
             "retain": bool(record.retain),
             "image": record.image,
             "runtime": record.runtime,

@@ -7,6 +7,7 @@ import filecmp
 import hashlib
 import os
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -31,15 +32,14 @@ class FolderEntry(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SharedFolder:
-    """One of the folders that `mlebench run` can share with agents; each has an option and fields in records."""
+class HostFolder(ABC):
+    """A folder of the host that runs see: an option of `mlebench run`, and fields in records for path and hash."""
 
-    name: str  # of the option, of the fields, and below /home
-    content: str  # for the instructions
+    name: str  # of the option and the fields
 
-    @property
-    def target(self) -> str:
-        return f"{HOME}/{self.name}"
+    @abstractmethod
+    def identity(self, folder: Path) -> str:
+        """Equal for folders that make no difference to runs."""
 
     def path(self, record: GroupRecord) -> Path | None:
         """Where a group's folder is on the host; None if it has none."""
@@ -48,6 +48,46 @@ class SharedFolder:
 
     def sha256(self, record: GroupRecord) -> str | None:
         return getattr(record, f"{self.name}_sha256")
+
+    def require_unchanged(self, record: GroupRecord) -> None:
+        """All runs of a group must see the same files."""
+        folder, sha256 = self.path(record), self.sha256(record)
+        if folder is None:
+            return
+        if not folder.is_dir():
+            raise self._error(f"{folder} is not a folder")
+        if sha256 and self.identity(folder) != sha256:
+            raise self._error(f"{folder} has changed since these runs were planned: plan them again")
+
+    def _refuse_location(self, folder: Path, forbidden: Iterable[Path]) -> None:
+        resolved = paths.resolved(folder)
+        for forbidden_folder in map(paths.resolved, forbidden):
+            if resolved.is_relative_to(forbidden_folder):
+                raise self._error(
+                    f"{folder} is inside {forbidden_folder}, which agents must not see: copy it elsewhere"
+                )
+            if forbidden_folder.is_relative_to(resolved) and forbidden_folder.exists():
+                raise self._error(
+                    f"{folder} contains {forbidden_folder}, which agents must not see: name another folder"
+                )
+        if os.geteuid() == 0 and folder.stat().st_mode & 0o005 != 0o005:
+            raise self._error(
+                f"{folder} is closed to other users, but agents run as another user: `chmod -R o+rX {folder}`"
+            )
+
+    def _error(self, message: str) -> PrerequisiteError:
+        return PrerequisiteError(f"--{self.name}: {message}")
+
+
+@dataclass(frozen=True)
+class SharedFolder(HostFolder):
+    """A folder that agents see below /home, under the name of its option."""
+
+    content: str  # for the instructions
+
+    @property
+    def target(self) -> str:
+        return f"{HOME}/{self.name}"
 
     def fields(self, folder: Path | None) -> dict[str, Any]:
         """What a group's record says about the folder."""
@@ -69,25 +109,11 @@ class SharedFolder:
             digest.update(f"{len(item.name)} {item.name} {item.size} {content}\n".encode("utf-8", "surrogateescape"))
         return digest.hexdigest()
 
-    def require_unchanged(self, record: GroupRecord) -> None:
-        """All runs of a group must read the same files."""
-        folder, sha256 = self.path(record), self.sha256(record)
-        if folder is None:
-            return
-        if not folder.is_dir():
-            raise self._error(f"{folder} is not a folder")
-        if sha256 and self.identity(folder) != sha256:
-            raise self._error(f"{folder} has changed since these runs were planned: plan them again")
-
     def refuse(self, folder: Path, forbidden: Iterable[Path], competitions: Iterable[Competition]) -> None:
         """Say why agents must not read this folder: it would show them answers or runs, or lead somewhere else."""
         if not folder.is_dir():
             raise self._error(f"{folder} is not a folder")
-        self._refuse_location(folder, forbidden)
-        if os.geteuid() == 0 and folder.stat().st_mode & 0o005 != 0o005:
-            raise self._error(
-                f"{folder} is closed to other users, but agents run as another user: `chmod -R o+rX {folder}`"
-            )
+        self._refuse_location(folder, (*hidden_paths(), *forbidden))
         answers = [
             path
             for competition in competitions
@@ -97,23 +123,11 @@ class SharedFolder:
         sizes = {path: path.stat().st_size for path in answers}
         for item in self._entries(folder):
             file = folder / item.name
-            if _is_private(paths.resolved(folder) / item.name):
+            if is_private(paths.resolved(folder) / item.name):
                 raise self._error(f"{file} is private data of a competition: remove it")
             same = (path for path, size in sizes.items() if size == item.size and item.link is None)
             if any(filecmp.cmp(path, file, shallow=False) for path in same):
                 raise self._error(f"{file} holds the answers of a competition: remove it")
-
-    def _refuse_location(self, folder: Path, forbidden: Iterable[Path]) -> None:
-        resolved = paths.resolved(folder)
-        for forbidden_folder in map(paths.resolved, (*hidden_paths(), *forbidden)):
-            if resolved.is_relative_to(forbidden_folder):
-                raise self._error(
-                    f"{folder} is inside {forbidden_folder}, which agents must not see: copy it elsewhere"
-                )
-            if forbidden_folder.is_relative_to(resolved) and forbidden_folder.exists():
-                raise self._error(
-                    f"{folder} contains {forbidden_folder}, which agents must not see: name another folder"
-                )
 
     # Not `core.untrusted.walk`: a corpus may have millions of files, and one that is left out could hold answers.
     def _entries(self, root: Path, inside: str = "") -> Iterator[FolderEntry]:
@@ -143,9 +157,6 @@ class SharedFolder:
         except OSError as error:
             raise self._error(f"cannot read {path}: {reason_of(error)}") from None
 
-    def _error(self, message: str) -> PrerequisiteError:
-        return PrerequisiteError(f"--{self.name}: {message}")
-
 
 KNOWLEDGE = SharedFolder("knowledge", "material that you may use")
 WEIGHTS = SharedFolder("weights", "pretrained models that you may use")
@@ -168,7 +179,7 @@ def weights_variables(folder: Path, shown_at: str) -> dict[str, str]:
     return variables
 
 
-def _is_private(file: Path) -> bool:
+def is_private(file: Path) -> bool:
     """Whether it is in prepared/private of any data directory."""
     parts = file.parts
     return any(inner == paths.PRIVATE and outer.startswith(paths.PREPARED) for outer, inner in pairwise(parts))

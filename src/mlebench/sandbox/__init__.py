@@ -33,11 +33,13 @@ def sandbox_named(name: str) -> Sandbox:
     return BACKENDS[name]()
 
 
-def best_sandbox() -> Sandbox:
-    """The first that works here and isolates."""
+def best_sandbox(*, with_images: bool = True) -> Sandbox:
+    """The first that works here and isolates; without images, one that has this machine's programs."""
     faults = []
     for backend in AUTOMATIC:
         sandbox = backend()
+        if sandbox.runs_images and not with_images:
+            continue
         fault = sandbox.fault()
         if fault is None:
             return sandbox

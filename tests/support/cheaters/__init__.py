@@ -19,6 +19,7 @@ class Cheater(NamedTuple):
     defect: str  # its id in the competition's known issues
     competition: str
     cheat: Cheat
+    refused: bool = False  # under v2 what it hands in is not even valid
 
     @property
     def name(self) -> str:
@@ -28,11 +29,11 @@ class Cheater(NamedTuple):
 CHEATERS: list[Cheater] = []
 
 
-def cheater(defect: str, competition: str) -> Callable[[Cheat], Cheat]:
+def cheater(defect: str, competition: str, *, refused: bool = False) -> Callable[[Cheat], Cheat]:
     """Register a function as the cheater for a defect of a competition."""
 
     def register(cheat: Cheat) -> Cheat:
-        CHEATERS.append(Cheater(defect, competition, cheat))
+        CHEATERS.append(Cheater(defect, competition, cheat, refused))
         return cheat
 
     return register

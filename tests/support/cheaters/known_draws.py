@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,39 @@ from support.cheaters import cheater
 
 @cheater("L12", "dogs-vs-cats-redux-kernels-edition")
 def cats_come_first(public: Path) -> pd.DataFrame:
-    """Raw files are sorted by name, so the first half of them shows cats."""
+    """Raw files are sorted by name, which begins with the kind."""
     sample = pd.read_csv(public / "sample_submission.csv")
-    cats, dogs = (len(list(public.glob(f"train/{kind}.*.jpg"))) for kind in ("cat", "dog"))
-    order = np.random.RandomState(0).permutation(cats + dogs + len(sample))[: len(sample)]
-    first_dog = cats / (cats + dogs) * (cats + dogs + len(sample))
-    return sample.assign(label=np.where(order < first_dog, 0, 1))
+    kinds = [path.name.split(".")[0] for path in public.glob("train/*.jpg")]
+    return sample.assign(label=(_class_at_its_position(sample, "label", kinds)["label"] == "dog").astype(int))
+
+
+@cheater("L12", "paddy-disease-classification")
+def diseases_in_order(public: Path) -> pd.DataFrame:
+    """The raw table is sorted by label."""
+    sample = pd.read_csv(public / "sample_submission.csv")
+    return _class_at_its_position(sample, "label", pd.read_csv(public / "train.csv")["label"])
+
+
+@cheater("L12", "plant-seedlings-classification")
+def species_in_order(public: Path) -> pd.DataFrame:
+    """Raw files are sorted by folder, and each species has one."""
+    sample = pd.read_csv(public / "sample_submission.csv")
+    return _class_at_its_position(sample, "species", [path.parent.name for path in public.glob("train/*/*.png")])
+
+
+@cheater("L12", "tensorflow-speech-recognition-challenge")
+def words_in_order(public: Path) -> pd.DataFrame:
+    """Raw clips are sorted by word."""
+    sample = pd.read_csv(public / "sample_submission.csv")
+    return _class_at_its_position(sample, "label", [path.parent.name for path in public.glob("train/audio/*/*.wav")])
+
+
+def _class_at_its_position(sample: pd.DataFrame, target: str, train: Iterable[str]) -> pd.DataFrame:
+    """Test rows are the first of a shuffle of all rows, which were sorted by class."""
+    classes = np.array(sorted(train))
+    order = np.random.RandomState(0).permutation(len(sample) + len(classes))
+    tests, known = order[: len(sample)], np.sort(order[len(sample) :])
+    return sample.assign(**{target: classes[np.searchsorted(known, tests).clip(max=len(known) - 1)]})
 
 
 def _category_by_category(sample: pd.DataFrame, target: str, train: Sequence[Any], share: float) -> pd.DataFrame:

@@ -1,11 +1,15 @@
 """Labels in public files."""
 
+import io
 import json
+import tarfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from PIL import Image, ImageDraw
+from scipy.io import loadmat
 
 from mlebench.kit import encode_runs
 from support.cheaters import cheater
@@ -55,3 +59,51 @@ def outlines(public: Path) -> pd.DataFrame | None:
                 ImageDraw.Draw(mask).polygon([*map(tuple, ring)], fill=1)
         rows.append((path.stem, " ".join(map(str, encode_runs(np.asarray(mask))))))
     return pd.DataFrame(rows, columns=["id", "predicted"])
+
+
+@cheater("L4", "smartphone-decimeter-2022")
+def track_of_the_reference_receiver(public: Path) -> pd.DataFrame | None:
+    """The sentences of the receiver's log, one for each row of a trip."""
+    sample = pd.read_csv(public / "sample_submission.csv")
+    trips = []
+    for id, rows in sample.groupby("tripId"):
+        log = public / "test" / "/".join(str(id).rsplit("-", 1)) / "supplemental" / "span_log.nmea"
+        if not log.exists():
+            return None
+        words = [line.split(",") for line in log.read_text(encoding="ascii").splitlines()]
+        north, east = [_degrees(word[2]) for word in words], [-_degrees(word[4]) for word in words]
+        trips.append(rows.assign(LatitudeDegrees=north, LongitudeDegrees=east))
+    return pd.concat(trips)
+
+
+def _degrees(angle: str) -> float:
+    """An angle of NMEA: two digits before the point are minutes, and those before them degrees."""
+    return int(angle[:-10]) + float(angle[-10:]) / 60
+
+
+@cheater("L3", "multi-modal-gesture-recognition")
+def labels_of_samples(public: Path) -> pd.DataFrame | None:
+    """The names of the gestures in the Matlab files of test samples; training samples show their numbers."""
+    training = pd.read_csv(public / "training.csv", dtype=str).set_index("Id")["Sequence"].str.split()
+    known = _gesture_names(public / "training1.tar.gz")
+    number_of = {name: number for id, names in known.items() for name, number in zip(names, training[id], strict=True)}
+    tests = _gesture_names(public / "test.tar.gz")
+    if not tests:
+        return None
+    sequences = [" ".join(number_of[name] for name in names) for names in tests.values()]
+    return pd.DataFrame({"Id": [*tests], "Sequence": sequences})
+
+
+def _gesture_names(archive: Path) -> dict[str, list[str]]:
+    """The names of the gestures of each sample that has labels."""
+    names = {}
+    with tarfile.open(archive) as samples:
+        for info in samples:
+            content = samples.extractfile(info)
+            assert content
+            with zipfile.ZipFile(io.BytesIO(content.read())) as sample:
+                stem = info.name.removesuffix(".zip")
+                video = loadmat(io.BytesIO(sample.read(f"{stem}_data.mat")), simplify_cells=True)["Video"]
+            if "Labels" in video:
+                names[stem[-4:]] = [label["Name"] for label in video["Labels"]]
+    return names

@@ -53,6 +53,30 @@ def clean_page_of_the_same_text(public: Path) -> pd.DataFrame | None:
     return pd.DataFrame(rows, columns=["id", "value"])
 
 
+@cheater("S12", "plant-pathology-2021-fgvc8")
+def labels_of_the_same_leaf(public: Path) -> pd.DataFrame:
+    return _labels_of_nearest(public, "image", "labels", "train_images/{image}", "test_images")
+
+
+@cheater("S12", "hotel-id-2021-fgvc8")
+def hotel_of_the_same_view(public: Path) -> pd.DataFrame:
+    return _labels_of_nearest(public, "image", "hotel_id", "train_images/{chain}/{image}", "test_images")
+
+
+@cheater("S12", "whale-categorization-playground")
+def whale_of_the_same_dive(public: Path) -> pd.DataFrame:
+    return _labels_of_nearest(public, "Image", "Id", "train/{Image}", "test")
+
+
+def _labels_of_nearest(public: Path, id: str, target: str, train_path: str, test_folder: str) -> pd.DataFrame:
+    """For each test picture the label of the labelled picture with the nearest hash, however far that is."""
+    train, sample = pd.read_csv(public / "train.csv"), pd.read_csv(public / "sample_submission.csv")
+    known = [_hash(public / train_path.format(**row)) for row in train.to_dict("records")]
+    tests = [_hash(public / test_folder / name) for name in sample[id]]
+    nearest = [np.argmin([(hash ^ other).bit_count() for other in known]) for hash in tests]
+    return sample.assign(**{target: train[target].to_numpy()[nearest]})
+
+
 def _hash(path: Path) -> int:
     return picture_hash(_grey(path))
 

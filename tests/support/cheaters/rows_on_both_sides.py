@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import extractOne
 
 from support.cheaters import cheater
 
@@ -52,6 +54,46 @@ def tags_of_the_same_question(public: Path) -> pd.DataFrame:
     tags = dict(zip(zip(train["Title"], train["Body"], strict=True), train["Tags"], strict=True))
     known = [tags.get(question, "") for question in zip(test["Title"], test["Body"], strict=True)]
     return test[["Id"]].assign(Tags=known)
+
+
+@cheater("S18", "predict-volcanic-eruptions-ingv-oe")
+def segments_ten_minutes_away(public: Path) -> pd.DataFrame | None:
+    """The segment before a test segment ends with its first row, the one after it begins with its last."""
+    train, sample = (pd.read_csv(public / f"{name}.csv") for name in ("train", "sample_submission"))
+    times: dict[tuple[str, bytes], int] = {}
+    for id, time in zip(train["segment_id"], train["time_to_eruption"], strict=True):
+        first, last = _ends(public / "train" / f"{id}.csv")
+        times |= {("after", last): time - 60_000, ("before", first): time + 60_000}
+    ends = [_ends(public / "test" / f"{id}.csv") for id in sample["segment_id"]]
+    known = [times.get(("after", first), times.get(("before", last))) for first, last in ends]
+    if not any(known):
+        return None
+    typical = train["time_to_eruption"].mean()
+    return sample.assign(time_to_eruption=[typical if time is None else time for time in known])
+
+
+def _ends(path: Path) -> tuple[bytes, bytes]:
+    _, first, *_, last = path.read_bytes().splitlines()
+    return first, last
+
+
+@cheater("S19", "stanford-covid-vaccine")
+def values_of_related_molecules(public: Path) -> pd.DataFrame | None:
+    """Molecules whose sequences differ in a few bases have nearly the same values."""
+    train, test = (pd.read_json(public / f"{name}.json", lines=True) for name in ("train", "test"))
+    sequences, targets = train["sequence"].where(train["SN_filter"] > 0).tolist(), [*train.columns[-5:]]
+    known: dict[str, list[float]] = {}
+    for id, sequence in zip(test["id"], test["sequence"], strict=True):
+        nearest = extractOne(sequence, sequences, scorer=Levenshtein.distance, score_cutoff=10)
+        if nearest:
+            values = zip(*train.loc[nearest[2], targets], strict=True)
+            known |= {f"{id}_{position}": list(row) for position, row in enumerate(values)}
+    if not known:
+        return None
+    sample = pd.read_csv(public / "sample_submission.csv")
+    typical = [float(np.mean(np.concatenate(train[name].tolist()))) for name in targets]
+    rows = [known.get(id, typical) for id in sample["id_seqpos"]]
+    return sample.assign(**dict(zip(targets, np.transpose(rows), strict=True)))
 
 
 def _means_of_equals(train: Any, test: Any, names: list[str]) -> dict[str, Any]:

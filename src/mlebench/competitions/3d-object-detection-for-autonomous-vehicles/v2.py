@@ -9,6 +9,8 @@ from mlebench.metrics import yaw_box_mean_average_precision
 from .grade import COLUMN, IOUS, objects_of, require_valid_boxes
 from .prepare import prepare_drives, split_logs
 
+LARGEST = 1e30  # of a box's numbers, so that volumes are finite
+
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
@@ -22,4 +24,6 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     if not (np.isfinite(found.boxes).all() and np.isfinite(found.scores).all()):
         raise InvalidSubmissionError(f"Column `{COLUMN}` holds a number that is infinite or `nan`.")
     require_valid_boxes(found.boxes)
+    if (np.abs(found.boxes) > LARGEST).any():
+        raise InvalidSubmissionError(f"Column `{COLUMN}` holds a box too large or too far away to compute with.")
     return yaw_box_mean_average_precision(truth, found, ious=IOUS)

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from mlebench.kit import Output, Raw, accepts_paths, align, groups_of_pictures, split_whole_groups
+from mlebench.kit import Output, Raw, accepts_paths, align, split_by_likeness
 from mlebench.metrics import auroc
 
 from .prepare import TEST_SHARE, prepare_sides
@@ -11,11 +11,10 @@ from .prepare import TEST_SHARE, prepare_sides
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     rows, images = raw.table("train.csv"), raw.archive("train.zip")
-    groups = groups_of_pictures([images.file(f"train/{id}") for id in rows["id"]])
-    rows = rows.assign(group=groups)
-    train, test = split_whole_groups(rows, groups, test_size=TEST_SHARE, seed=0)
-    prepare_sides(train.drop("group"), test.drop("group"), raw, public, private)
-    private.write("groups.csv", test.select("id", "group"))
+    ids = rows["id"]
+    pictures = [images.file(f"train/{id}") for id in ids]
+    train, test = split_by_likeness(rows, pictures, ids, private, test_size=TEST_SHARE, seed=0)
+    prepare_sides(train, test, raw, public, private)
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:

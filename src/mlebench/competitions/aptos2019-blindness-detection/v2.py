@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from mlebench.kit import Output, Raw, accepts_paths, align, groups_of_pictures, split_whole_groups
+from mlebench.kit import Output, Raw, accepts_paths, align, split_by_likeness
 from mlebench.metrics import quadratic_weighted_kappa
 
 from .prepare import TEST_SHARE, prepare_sides
@@ -13,11 +13,10 @@ BITS = 2  # of 64, in which hashes of a picture and of a smaller or recoded copy
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     rows = raw.table("train.csv")
-    groups = groups_of_pictures([raw.file(f"train_images/{id}.png") for id in rows["id_code"]], distance=BITS)
-    rows = rows.assign(group=groups)
-    train, test = split_whole_groups(rows, groups, test_size=TEST_SHARE, seed=0)
-    prepare_sides(train.drop("group"), test.drop("group"), raw, public, private)
-    private.write("groups.csv", test.select("id_code", "group").rename({"id_code": "id"}))
+    ids = rows["id_code"]
+    pictures = [raw.file(f"train_images/{id}.png") for id in ids]
+    train, test = split_by_likeness(rows, pictures, ids, private, test_size=TEST_SHARE, seed=0, distance=BITS)
+    prepare_sides(train, test, raw, public, private)
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from mlebench.kit import Output, Raw, accepts_paths, align, groups_of_pictures, split_whole_groups
+from mlebench.kit import Output, Raw, accepts_paths, align, split_by_likeness
 from mlebench.metrics import auroc
 
 from .prepare import prepare_sides, share_of_test
@@ -11,11 +11,10 @@ from .prepare import prepare_sides, share_of_test
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     labels = raw.table("train_labels.csv")
-    groups = groups_of_pictures([raw.file(f"train/{id}.tif") for id in labels["id"]])
-    rows = labels.assign(group=groups)
-    train, test = split_whole_groups(rows, groups, test_size=share_of_test(labels, raw), seed=0)
-    prepare_sides(train.drop("group"), test.drop("group"), raw, public, private)
-    private.write("groups.csv", test.select("id", "group"))
+    ids = labels["id"]
+    patches = [raw.file(f"train/{id}.tif") for id in ids]
+    train, test = split_by_likeness(labels, patches, ids, private, test_size=share_of_test(labels, raw), seed=0)
+    prepare_sides(train, test, raw, public, private)
 
 
 def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:

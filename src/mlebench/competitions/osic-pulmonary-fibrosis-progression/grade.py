@@ -19,7 +19,7 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     confidence = np.where(np.isnan(confidence), 0, confidence)
 
     # Quirk of v1: weeks that a submission leaves out are not scored, and a week may repeat if no other is scored.
-    scored = is_in(rows, _last_visits(answers))
+    scored = is_in(rows, last_visits(answers))
     if np.count_nonzero(scored) > len(np.unique(rows[scored])) > 1:
         raise InvalidSubmissionError("A value of `Patient_Week` is repeated.")
     y_true = values_of(answers["FVC"])[rows[scored]]
@@ -32,7 +32,7 @@ def stand_in(public: Path) -> pd.DataFrame:
     return sample.assign(Patient=sample["Patient_Week"], Weeks=0)
 
 
-def _last_visits(answers: pd.DataFrame) -> np.ndarray:
+def last_visits(answers: pd.DataFrame) -> np.ndarray:
     """Row numbers; weeks without a visit have no FVC."""
     visits = np.flatnonzero(~np.isnan(values_of(answers["FVC"])))
     visits = visits[np.argsort(values_of(answers["Weeks"])[visits], kind="stable")]

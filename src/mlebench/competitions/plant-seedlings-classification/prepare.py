@@ -1,9 +1,18 @@
-from mlebench.kit import Output, Raw, Table, accepts_paths, split_rows
+from collections.abc import Sequence
+
+from mlebench.kit import Output, Raw, RawFile, Table, accepts_paths, split_rows
+
+PICTURES = "train/*/*.png"
+TEST_SHARE = 0.14
 
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
-    train, test = split_rows(raw.files("train/*/*.png"), test_size=0.14, seed=0)
+    train, test = split_rows(raw.files(PICTURES), test_size=TEST_SHARE, seed=0)
+    prepare_sides(train, test, public, private)
+
+
+def prepare_sides(train: Sequence[RawFile], test: Sequence[RawFile], public: Output, private: Output) -> None:
     answers = Table.from_columns(
         {"file": [image.path.name for image in test], "species": [image.path.parent.name for image in test]}
     )

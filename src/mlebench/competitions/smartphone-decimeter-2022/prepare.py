@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 from mlebench.kit import Output, Raw, RawFile, Table, accepts_paths, split_rows
 
 TRUTH = "ground_truth.csv"
@@ -5,12 +7,18 @@ TRUTH = "ground_truth.csv"
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
+    # Quirk of v1: supplemental/span_log.nmea, the track of the reference receiver, is public for test trips too.
+    prepare_drives(raw, public, private, secret=[f"**/{TRUTH}"])
+
+
+def prepare_drives(raw: Raw, public: Output, private: Output, *, secret: Sequence[str]) -> None:
+    """Write all files but those of test drives that match a pattern in `secret`."""
     drives = sorted({file.path.parts[1] for file in raw.files("train/*/**")})
     _, test_dates = split_rows(sorted(set(map(_date_of, drives))), test_size=0.1, seed=0)
     truths: list[RawFile] = []
     for drive in drives:
         if _date_of(drive) in test_dates:
-            public.place_tree(raw, f"train/{drive}", f"test/{drive}", exclude=[f"**/{TRUTH}"])
+            public.place_tree(raw, f"train/{drive}", f"test/{drive}", exclude=secret)
             truths += raw.files(f"train/{drive}/**/{TRUTH}")
         else:
             public.place_tree(raw, f"train/{drive}", f"train/{drive}")

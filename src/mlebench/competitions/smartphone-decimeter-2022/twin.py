@@ -1,3 +1,6 @@
+from functools import reduce
+from operator import xor
+
 import numpy as np
 
 from mlebench.kit.twins import TwinFolder, csv_bytes, json_bytes, rounded
@@ -73,9 +76,7 @@ def _write_trace(
     raw.write(f"{folder}/device_imu.csv", _imu(rng, time))
     raw.write(f"{folder}/supplemental/gnss_log.txt", b"# Version: v3.0.5.6 Platform: 11\r\n#\r\n")
     raw.write(f"{folder}/supplemental/rinex.o", b"     3.03           OBSERVATION DATA    M                   \n")
-    fixes = zip((time // 1000 % 86_400).tolist(), latitude.tolist(), longitude.tolist(), strict=True)
-    nmea = "".join(f"$GPGGA,{time}.00,{north:.7f},N,{-east:.7f},W,1\r\n" for time, north, east in fixes)
-    raw.write(f"{folder}/supplemental/span_log.nmea", nmea.encode())
+    raw.write(f"{folder}/supplemental/span_log.nmea", _nmea(time, latitude, longitude))
     return truth | {"UnixTimeMillis": time}
 
 
@@ -87,6 +88,19 @@ def _ground_truth(rng: np.random.RandomState, time: np.ndarray, truth: Columns) 
     columns = {"MessageType": ["Fix"] * count, "Provider": ["GT"] * count, **truth, "AltitudeMeters": altitude}
     columns |= {"SpeedMps": speed, "AccuracyMeters": [0.1] * count}
     return csv_bytes(columns | {"BearingDegrees": rounded(rng.uniform(0, 360, count), 5), "UnixTimeMillis": time})
+
+
+def _nmea(time: np.ndarray, latitude: np.ndarray, longitude: np.ndarray) -> bytes:
+    """The track of the reference receiver, in degrees and minutes: 37.5 degrees are 3730.0000000."""
+    sentences = []
+    for moment, *position in zip(time.tolist(), latitude.tolist(), longitude.tolist(), strict=True):
+        hundredths = moment // 10 % 8_640_000
+        clock = f"{hundredths // 360_000:02}{hundredths // 6_000 % 60:02}{hundredths // 100 % 60:02}"
+        north, west = (divmod(round(abs(degrees) * 10**7), 10**7) for degrees in position)
+        at = [f"{degrees}{rest * 60 // 10**7:02}.{rest * 60 % 10**7:07}" for degrees, rest in (north, west)]
+        body = f"GPGGA,{clock}.{hundredths % 100:02},{at[0]},N,{at[1]},W,1,12,0.8,30.0,M,-32.0,M,,"
+        sentences.append(f"${body}*{reduce(xor, body.encode()):02X}\r\n")
+    return "".join(sentences).encode()
 
 
 def _gnss(rng: np.random.RandomState, time: np.ndarray, latitude: np.ndarray, longitude: np.ndarray) -> bytes:

@@ -8,13 +8,24 @@ TARGETS = ("reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C")
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     records = raw.records("train.json")
-    # A tenth of all molecules, chosen from those of good quality.
-    good = np.flatnonzero(records["SN_filter"] > 0)
-    _, chosen = split_rows(good, test_size=int(len(records) * 0.1), seed=0)
+    good = good_rows(records)
+    _, chosen = split_rows(good, test_size=size_of_test(records), seed=0)
     in_test = np.isin(np.arange(len(records)), chosen)
-    train, test = records.where(~in_test), records.where(in_test)
-    answers = _positions(test)
+    prepare_sides(records.where(~in_test), records.where(in_test), raw, public, private)
 
+
+def good_rows(records: Table) -> np.ndarray:
+    """The row numbers of molecules of good quality, from which the test set is chosen."""
+    return np.flatnonzero(records["SN_filter"] > 0)
+
+
+def size_of_test(records: Table) -> int:
+    """A tenth of all molecules."""
+    return int(len(records) * 0.1)
+
+
+def prepare_sides(train: Table, test: Table, raw: Raw, public: Output, private: Output) -> None:
+    answers = _positions(test)
     public.write_records("train.json", _numbered(train))
     public.write_records("test.json", _numbered(test.select(*raw.records("test.json").columns)))
     sample = answers.drop("keep").assign(dict.fromkeys(TARGETS, 0.0))

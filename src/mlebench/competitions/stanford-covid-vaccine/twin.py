@@ -13,6 +13,7 @@ HEAD, TAIL = "GGAAA", "AAAGAAACAACAACAACAAC"
 BASES = np.array(list("ACGU"))  # the partner of base i is base 3 - i
 FRAILTY = np.array([0.9, 0.4, 0.8, 0.45])
 ALIKE = 8  # molecules that fold in the same way
+MUTATED = 0.04  # bases of a molecule that are drawn anew to make a related one
 
 
 class Fold(NamedTuple):
@@ -86,9 +87,11 @@ def _measured(rng: np.random.RandomState, ids: list[str]) -> Iterator[list[dict[
 
 
 def _molecules(rng: np.random.RandomState, count: int, length: int) -> tuple[list[dict[str, str]], np.ndarray]:
-    """Sequences that fit a fold, and how fast each base degrades."""
+    """Sequences that fit a fold, and how fast each base degrades; every second one is nearly that before it."""
     fold = _fold(rng, length)
     bases = rng.randint(0, 4, (count, length))
+    second, first = bases[1::2], bases[: count // 2 * 2 : 2]
+    second[:] = np.where(rng.rand(*second.shape) < MUTATED, second, first)
     for start, ends in ((0, HEAD), (length - len(TAIL), TAIL)):
         bases[:, start : start + len(ends)] = ["ACGU".index(base) for base in ends]
     bases[:, fold.closing] = 3 - bases[:, fold.opening]

@@ -17,6 +17,8 @@ from mlebench.kit import (
 )
 from mlebench.metrics import dice_of_runs, hausdorff_of_volumes
 
+HOPELESS = 10  # times the true volume: larger predictions are not measured but given the largest distance
+
 Shape = tuple[int, int]  # height and width
 
 
@@ -44,8 +46,9 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
         raise InvalidSubmissionError("Rows are not in the order of `test.csv`: images of one day differ in size.")
     dices = [dice_of_runs(mask, true) for mask, true in zip(masks, true_masks, strict=False)]
     distances = [
-        # Predictions of over ten times the true volume were not measured but given the largest distance.
-        hausdorff_of_volumes(_volume(true_day, true_masks, shapes), _volume(day, masks, shapes), hopeless_ratio=10)
+        hausdorff_of_volumes(
+            _volume(true_day, true_masks, shapes), _volume(day, masks, shapes), hopeless_ratio=HOPELESS
+        )
         for day, true_day in zip(days, _days(true_ids), strict=False)
     ]
     return 0.4 * _mean(dices) + 0.6 * (1 - _mean(distances))
@@ -78,14 +81,21 @@ def _sizes(slices: list[list[int]], shapes: Sequence[Shape]) -> set[Shape]:
 def _volume(slices: list[list[int]], masks: Sequence[RunLengths], shapes: Sequence[Shape]) -> np.ndarray:
     """The masks of a day as one mask of slices × height × width, with all organs in it."""
     ((height, width),) = _sizes(slices, shapes)
-    volume = np.zeros(len(slices) * height * width, dtype=bool)
+    pixels = pixels_of_slices(slices, masks, height * width)
+    # Quirk of v1: runs are taken to go down the columns, where their pixels are numbered along the rows.
+    return pixels.reshape(len(slices), width, height).swapaxes(1, 2)
+
+
+def pixels_of_slices(slices: Sequence[Sequence[int]], masks: Sequence[RunLengths], size: int) -> np.ndarray:
+    """Which pixels are in a mask, slice after slice; each slice has this many pixels and the masks of these rows."""
+    covered = np.zeros(len(slices) * size, dtype=bool)
     drawn = [(place, masks[row]) for place, rows in enumerate(slices) for row in rows if len(masks[row].starts)]
     if drawn:  # runs are filled in, not decoded: most of a picture is empty
-        first_pixels = [place * height * width for place, mask in drawn for _ in mask.starts]
+        first_pixels = [place * size for place, mask in drawn for _ in mask.starts]
         starts = np.concatenate([mask.starts for _, mask in drawn]) + first_pixels
         lengths = np.concatenate([mask.ends - mask.starts for _, mask in drawn])
-        volume[np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())] = True
-    return volume.reshape(len(slices), width, height).swapaxes(1, 2)
+        covered[np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())] = True
+    return covered
 
 
 def _mean(values: list[float]) -> float:

@@ -2,13 +2,18 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mlebench.kit import Output, Raw, RawFile, accepts_paths, is_in, split_rows, unique
+from mlebench.kit import Output, Raw, RawFile, Table, accepts_paths, is_in, split_rows, unique
 
 DAYS_KEPT = 4  # of a training case; later ones are for testing
 
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
+    private.write("test.csv", prepare_scans(raw, public))
+
+
+def prepare_scans(raw: Raw, public: Output) -> Table:
+    """Write the public files; return the answers."""
     rows = raw.table("train.csv")
     days = np.array(["_".join(id.split("_", 2)[:2]) for id in rows["id"]], dtype=object)
     cases, test_cases, test_days = _split(unique(days))
@@ -25,7 +30,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
         _, case, day, *_ = scan.path.parts
         side = "test" if case in test_cases or day in test_days else "train"
         public.place(scan, f"{side}/{scan.name.removeprefix('train/')}")
-    private.write("test.csv", test.assign(image_width=width, image_height=height))
+    return test.assign(image_width=width, image_height=height)
 
 
 def _split(days: Iterable[str]) -> tuple[set[str], set[str], set[str]]:

@@ -10,13 +10,18 @@ CORNERS = ("x_min", "y_min", "x_max", "y_max")
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
-    prepare_with(_first_boxes, raw, public, private)
+    prepare_sides(_first_boxes, *split_images(raw), raw, public, private)
 
 
-def prepare_with(truth_of: Callable[[Table], Table], raw: Raw, public: Output, private: Output) -> None:
+def split_images(raw: Raw) -> tuple[np.ndarray, np.ndarray]:
+    return split_rows(unique(raw.table("train.csv")["image_id"]), test_size=0.1, seed=0)
+
+
+def prepare_sides(
+    truth_of: Callable[[Table], Table], train: np.ndarray, test: np.ndarray, raw: Raw, public: Output, private: Output
+) -> None:
     """Write everything; `truth_of` makes the answers of what radiologists drew in test images."""
     boxes = raw.table("train.csv")
-    train, test = split_rows(unique(boxes["image_id"]), test_size=0.1, seed=0)
     answers = truth_of(boxes.where(is_in(boxes["image_id"], test)))
 
     public.write("train.csv", boxes.where(is_in(boxes["image_id"], train)))

@@ -1,4 +1,4 @@
-"""Every finding has a box in the truth, and boxes are compared as they are drawn (G15).
+"""Every finding has a box in the truth, and boxes are compared as they are drawn (G15); images are ordered by id (L12).
 
 Up to three radiologists drew a box around a finding. The original's test images had one box for each, on which five
 radiologists agreed; here boxes that overlap are fused instead. The metric is the original's, PASCAL VOC 2010.
@@ -22,7 +22,7 @@ from mlebench.kit import (
 from mlebench.metrics import Objects, box_iou, voc_mean_average_precision
 
 from .grade import COLUMN
-from .prepare import CORNERS, NO_FINDING, prepare_with, with_boxes_of_nothing
+from .prepare import CORNERS, NO_FINDING, prepare_sides, split_images, with_boxes_of_nothing
 
 IOU = 0.4
 LABELS = [str(number) for number in range(NO_FINDING + 1)]
@@ -30,7 +30,8 @@ LABELS = [str(number) for number in range(NO_FINDING + 1)]
 
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
-    prepare_with(_fused_boxes, raw, public, private)
+    train, test = split_images(raw)
+    prepare_sides(_fused_boxes, train, np.sort(test), raw, public, private)
 
 
 def _fused_boxes(boxes: Table) -> Table:

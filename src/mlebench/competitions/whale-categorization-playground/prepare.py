@@ -1,6 +1,6 @@
 import numpy as np
 
-from mlebench.kit import Output, Raw, accepts_paths, is_in, renumber, split_rows
+from mlebench.kit import Output, Raw, Table, accepts_paths, is_in, renumber, split_rows
 
 SAMPLE = "new_whale w_1287fbc w_98baff9 w_7554f44 w_1eafe46"
 TEST_SHARE = 0.1
@@ -9,7 +9,10 @@ TEST_SHARE = 0.1
 @accepts_paths
 def prepare(raw: Raw, public: Output, private: Output) -> None:
     labels = raw.table("train.csv")
-    in_test = _test_rows(renumber(labels["Id"]))
+    prepare_sides(labels, rows_for_test(renumber(labels["Id"])), raw, public, private)
+
+
+def prepare_sides(labels: Table, in_test: np.ndarray, raw: Raw, public: Output, private: Output) -> None:
     train, test = labels.where(~in_test), labels.where(in_test)
     known = is_in(test["Id"], train["Id"])
     answers = test.assign(Id=np.where(known, test["Id"], "new_whale"))
@@ -21,7 +24,7 @@ def prepare(raw: Raw, public: Output, private: Output) -> None:
     private.write("test.csv", answers)
 
 
-def _test_rows(whales: np.ndarray) -> np.ndarray:
+def rows_for_test(whales: np.ndarray) -> np.ndarray:
     """A mask of the rows to test, where whales are numbered as they first appear.
 
     A whale with several images has at least one on each side; a whale's only image goes to a random side.

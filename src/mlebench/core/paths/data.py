@@ -7,11 +7,11 @@ from pathlib import Path
 PROFILES = ("v1", "v2")
 PREPARED, PUBLIC, PRIVATE = "prepared", "public", "private"
 MANIFEST, MANIFEST_FILES = "manifest.json", "manifest.files.jsonl"
+GROUPS = "groups.csv"  # in private/, under v2: which test rows belong together
 CONFIG, DESCRIPTION = "config.yaml", "description.md"  # in a competition folder, like the next five
 LEADERBOARD, CHECKSUMS = "leaderboard.csv", "checksums.yaml"
 PREPARE, GRADE, TWIN = "prepare.py", "grade.py", "twin.py"
 KERNELS = "kernels.txt"  # also there: the names of published notebooks
-GROUPS = "groups.csv"  # in a private folder: which test rows belong together
 SCRATCH = "mlebench-"  # the prefix of scratch folders' names
 
 

@@ -6,10 +6,12 @@ import os
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, BinaryIO, Literal, cast
 
 from mlebench.engine.byte_chunks import ByteChunks
@@ -28,11 +30,19 @@ _FILE_MODE, _FOLDER_MODE = 0o644, 0o755
 class Pack:
     """What goes into an archive, under which names."""
 
-    members: Mapping[str, Table | TreeFile | ByteChunks | bytes]
+    members: Mapping[str, "Table | TreeFile | ByteChunks | bytes | Pack"]
     format: PackFormat
     deflate: bool
     quoting: Quoting
     spooled: dict[str, Path] = field(default_factory=dict)  # tables, written out to be packed
+
+    def contents(self) -> Iterator[Table | TreeFile | ByteChunks | bytes]:
+        """Yield what each member holds, those of archives inside among them."""
+        for content in self.members.values():
+            if isinstance(content, Pack):
+                yield from content.contents()
+            else:
+                yield content
 
 
 def pack_format_of(name: str) -> PackFormat:
@@ -46,17 +56,17 @@ def pack_format_of(name: str) -> PackFormat:
 def write_pack(stream: Writable, pack: Pack, scratch: Path, stage: Stage) -> None:
     """An archive, written from front to back; the stage advances as raw files are packed."""
     if pack.format == "zip":
-        _write_zip(stream, pack, stage)
+        _write_zip(stream, pack, scratch, stage)
     elif pack.format == "7z":
         _write_7z(stream, pack, scratch, stage)
     elif pack.format == "tar":
-        _write_tar(stream, pack, stage)
+        _write_tar(stream, pack, scratch, stage)
     else:
         with gzip.GzipFile("", "wb", fileobj=cast(BinaryIO, stream), mtime=0) as compressed:
-            _write_tar(compressed, pack, stage)
+            _write_tar(compressed, pack, scratch, stage)
 
 
-def _write_zip(stream: Writable, pack: Pack, stage: Stage) -> None:
+def _write_zip(stream: Writable, pack: Pack, scratch: Path, stage: Stage) -> None:
     """Sizes and checksums follow each member."""
     method = zipfile.ZIP_DEFLATED if pack.deflate else zipfile.ZIP_STORED
     with zipfile.ZipFile(cast(BinaryIO, stream), "w", method) as archive:
@@ -64,18 +74,19 @@ def _write_zip(stream: Writable, pack: Pack, stage: Stage) -> None:
             info = zipfile.ZipInfo(member, ZIP_TIME)
             info.compress_type = zipfile.ZIP_STORED if info.is_dir() else method
             info.external_attr = (0o40755 if info.is_dir() else 0o644) << 16
-            with archive.open(info, "w", force_zip64=True) as target, _open_member(pack, member, stage) as source:
+            opened = _open_member(pack, member, scratch, stage)
+            with opened as source, archive.open(info, "w", force_zip64=True) as target:
                 while piece := source.read(COPY_BYTES):
                     target.write(piece)
 
 
-def _write_tar(stream: Any, pack: Pack, stage: Stage) -> None:
+def _write_tar(stream: Any, pack: Pack, scratch: Path, stage: Stage) -> None:
     """Sizes precede each member. Fields that are not set, such as time and owner, are always the same."""
     with tarfile.TarFile(mode="w", fileobj=stream, copybufsize=COPY_BYTES) as archive:
         for member in sorted(pack.members):
             info = tarfile.TarInfo(member)
-            info.size = _member_size(pack, member)
-            with _open_member(pack, member, stage) as source:
+            with _open_member(pack, member, scratch, stage) as source:
+                info.size = _member_size(pack, member, source)
                 archive.addfile(info, source)
             archive.getmembers().clear()  # otherwise tarfile remembers every member
 
@@ -84,7 +95,8 @@ def _write_7z(stream: Writable, pack: Pack, scratch: Path, stage: Stage) -> None
     """Made in the scratch folder and then copied, since its header is known last."""
     with TemporaryDirectory(dir=scratch) as folder:
         archive = Path(folder, "archive")
-        members = ((member, lambda member=member: _open_member(pack, member, stage)) for member in sorted(pack.members))
+        opened = partial(_open_member, pack, scratch=scratch, stage=stage)
+        members = ((member, partial(opened, member)) for member in sorted(pack.members))
         write_seven_zip(archive, members, Path(folder), deflate=pack.deflate)
         with archive.open("rb") as source:
             while piece := source.read(COPY_BYTES):
@@ -118,8 +130,16 @@ def write_seven_zip(
             member.rmdir() if name.endswith("/") else member.unlink()
 
 
-def _open_member(pack: Pack, member: str, stage: Stage) -> BinaryIO:
+def _open_member(pack: Pack, member: str, scratch: Path, stage: Stage) -> BinaryIO:
+    """Open a member; an archive inside is first written to the scratch folder, where it is until it is closed."""
     content = pack.spooled.get(member) or pack.members[member]
+    if isinstance(content, Pack):
+        with ExitStack() as stack:  # closes it only if it cannot be written
+            archive = cast(BinaryIO, stack.enter_context(TemporaryFile(dir=scratch)))
+            write_pack(archive, content, scratch, stage)
+            archive.seek(0)
+            stack.pop_all()
+        return archive
     if isinstance(content, bytes):
         return io.BytesIO(content)
     if isinstance(content, Path):
@@ -128,8 +148,10 @@ def _open_member(pack: Pack, member: str, stage: Stage) -> BinaryIO:
     return reporting(opened, stage) if isinstance(content, TreeFile) else opened
 
 
-def _member_size(pack: Pack, member: str) -> int:
+def _member_size(pack: Pack, member: str, opened: BinaryIO) -> int:
     content = pack.spooled.get(member) or pack.members[member]
     if isinstance(content, bytes):
         return len(content)
-    return content.stat().st_size if isinstance(content, Path) else cast(TreeFile, content).size
+    if isinstance(content, Path | Pack):
+        return os.fstat(opened.fileno()).st_size
+    return cast(TreeFile, content).size

@@ -64,11 +64,11 @@ def _unwritten(plan: FolderPlan, wanted: Mapping[str, Wanted]) -> Iterator[tuple
 def _weight(plans: Sequence[FolderPlan]) -> int:
     """About how many bytes will be read from raw files or arrays; the source of several tables counts once."""
     written = [table for plan in plans for table, _ in plan.tables.values()]
-    packed = [member for plan in plans for pack in plan.packs.values() for member in pack.members.values()]
+    packed = [content for plan in plans for pack in plan.packs.values() for content in pack.contents()]
     sources = {id(table.source): table.source for table in [*written, *packed] if isinstance(table, Table)}
     placed = sum(plan.placed_sizes.total for plan in plans)
     made = sum(_known_size(content) for plan in plans for content in plan.contents.values())
-    files = Sizes(member for member in packed if isinstance(member, TreeFile))
+    files = Sizes(content for content in packed if isinstance(content, TreeFile))
     return placed + made + files.total + sum(source.size for source in sources.values())
 
 

@@ -128,6 +128,9 @@ def _conditions(case: DetectorInput) -> Iterator[Finding]:
         yield Finding(CONDITION, "knowledge", f"It was given material: {shared_folder_text(record, 'knowledge')}.")
     if record.weights:
         yield Finding(CONDITION, "weights", f"It was given weights: {shared_folder_text(record, 'weights')}.")
+    if record.environment:
+        text = shared_folder_text(record, "environment")
+        yield Finding(CONDITION, "environment", f"It was given an environment: {text}.")
     if not case.subject.run.record.is_final:
         yield Finding(NOTE, "not-ended", "The run has not ended: its files are not here yet.")
     if conditions.unsealed_by:

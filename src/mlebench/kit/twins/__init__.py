@@ -5,6 +5,7 @@ decimals, so that a twin is the same on every machine.
 """
 
 from mlebench.engine.records.tfrecords import tfrecord_bytes
+from mlebench.kit.twins.bursts import scenes_of_bursts, uneven_light
 from mlebench.kit.twins.camera_traps import camera_trap_frames, camera_trap_picture
 from mlebench.kit.twins.catalogues import TwinCategories, write_catalogue_twin
 from mlebench.kit.twins.dicom import dicom_bytes
@@ -56,9 +57,11 @@ __all__ = [
     "random_hex",
     "records_of",
     "rounded",
+    "scenes_of_bursts",
     "seven_zip_bytes",
     "tar_gz_bytes",
     "tfrecord_bytes",
+    "uneven_light",
     "wav_bytes",
     "write_catalogue_twin",
     "write_token_twin",
