@@ -350,3 +350,29 @@ def test_options_that_an_agent_does_not_take(tmp_path: Path, name: str, options:
 def test_a_command_has_its_options_in_it() -> None:
     with pytest.raises(PrerequisiteError, match="write it into --agent-command"):
         load_agent("command", "true", {"steps": "3"})
+
+
+def test_files_that_options_name_come_along_and_count(tmp_path: Path) -> None:
+    folder = folder_with(
+        tmp_path, "scout: {start: scout/start.sh, kwargs_type: argparse, options: [prompt], file_options: [prompt]}"
+    )
+    prompt = tmp_path / "mine.txt"
+    prompt.write_text("Win.")
+    options = {"prompt": str(prompt)}
+    agent = load_agent(str(folder), options=options)
+    assert agent.arguments == ("--prompt", "mine.txt")
+    assert agent.facts().arguments == ["--prompt", "mine.txt"]
+    (tmp_path / "copy").mkdir()
+    agent.copy_to(tmp_path / "copy")
+    assert (tmp_path / "copy/mine.txt").read_text() == "Win."
+
+    prompt.write_text("Lose.")
+    assert load_agent(str(folder), options=options).identity != agent.identity
+    (tmp_path / "again").mkdir()
+    with pytest.raises(PrerequisiteError, match="has changed"):
+        agent.copy_to(tmp_path / "again")
+    for text in ("mine.txt", str(tmp_path / "none.txt")):
+        with pytest.raises(PrerequisiteError, match="absolute path of a file"):
+            load_agent(str(folder), options={"prompt": text})
+    with pytest.raises(PrerequisiteError, match="the agent's own files"):
+        load_agent(str(folder), options={"prompt": str(folder / "start.sh")})

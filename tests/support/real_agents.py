@@ -62,6 +62,23 @@ def _python(agent: str) -> str:
     pytest.skip(f"{agent} needs Python {version}, which is not on this machine")
 
 
+def with_programs(agent: str, factory: pytest.TempPathFactory) -> Path:
+    """A folder with the agent's npm packages, from MLEBENCH_NPM_PACKS if that is set; skips if there is none."""
+    venvs = Path(VENVS) if VENVS else factory.getbasetemp() / "programs"
+    packed = os.environ.get("MLEBENCH_NPM_PACKS")
+    command = [sys.executable, "-P", "-m", "mlebench", "agents", "install", agent]
+    done = subprocess.run(
+        [*command, *(["--from", packed] if packed else [])],
+        env={**os.environ, "MLEBENCH_VENVS_DIR": str(venvs)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"{agent} cannot be installed here: {done.stderr.strip()}")
+    return venvs
+
+
 def prepared(factory: pytest.TempPathFactory) -> Registry:
     registry = Registry(factory.mktemp("twins"))
     for id in TWINS:

@@ -59,7 +59,15 @@ def run(mlebench: Mlebench, titanic: Competition, tmp_path: Path) -> Callable[..
     def call(program: str, *options: str, sandbox: str = "process", code: int | None = 0) -> Group:
         runs = tmp_path / "runs"
         before = set(runs.iterdir()) if runs.exists() else set()
-        named = ["--agent-command", program, "-c", titanic.id, "--sandbox", sandbox, "--runs-dir", str(runs)]
+        named = [
+            *(["--agent-command", program] if program else []),
+            "-c",
+            titanic.id,
+            "--sandbox",
+            sandbox,
+            "--runs-dir",
+            str(runs),
+        ]
         mlebench("run", *named, "--time-limit", "60", *options, code=code)
         (folder,) = set(runs.iterdir()) - before
         return Group.read(folder)

@@ -1,12 +1,13 @@
 """An agent: a folder with a config.yaml in the reference's form, and one entry of that file.
 
 An entry names the script that starts the agent, its arguments and its variables. Paths are relative to the folder's
-parent. `options`, `model`, `scaffold`, `knowledge`, `requirements`, `python`, `environment`, `needs_model`,
-`shares` and `host_only` are ours; the last two are for built-in agents only.
+parent. `options`, `file_options`, `model`, `scaffold`, `knowledge`, `requirements`, `python`, `environment`, `npm`,
+`needs_model`, `shares` and `host_only` are ours; the last two are for built-in agents only.
 """
 
 import hashlib
 import math
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -30,15 +31,33 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _OBFUSCATE = "OBFUSCATE"  # set by folders written for the reference to hide a task's name
 _OPTION = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _ID = re.compile(r"\w[\w./@+-]{0,99}")
+_NPM_NAME = re.compile(r"(@[a-z0-9-]+/)?[a-z0-9{][a-z0-9.{}-]*")
+_INTEGRITY = re.compile(r"sha512-[A-Za-z0-9+/]{86}==")
 _ARGUMENTS: dict[str, Callable[[str, Any], list[str]]] = {
     "argparse": lambda key, value: [f"--{key}", str(value)],
     "omegaconf": lambda key, value: [f"{key}={value}"],
 }
 _KEYS = {
     *("start", "dockerfile", "kwargs_type", "kwargs", "env_vars", "privileged"),
-    *("options", "model", "scaffold", "knowledge", "requirements", "python", "environment", "needs_model"),
+    *("options", "file_options", "model", "scaffold", "knowledge", "requirements", "python", "environment", "npm"),
+    "needs_model",
     *("shares", "host_only"),
 }
+
+
+@dataclass(frozen=True)
+class NpmPackage:
+    """A package that holds a program of an agent, or one that such a program needs."""
+
+    name: str
+    version: str
+    platform: str  # `linux-x64`, or `any`
+    integrity: str | None  # its hash, as npm writes it; None: another version than the locked one was asked for
+    is_program: bool  # whether it has the version of the agent's program
+
+    @property
+    def spec(self) -> str:
+        return f"{self.name}@{self.version}"
 
 
 @dataclass(frozen=True)
@@ -63,10 +82,12 @@ class Agent:
     knowledge: tuple[str, ...] = ()
     requirements: str | None = None
     python: str | None = None
+    npm: tuple[NpmPackage, ...] = ()  # for all platforms
     python_environment: Path | None = (
         None  # a conda environment or a venv of this machine, instead of a venv of its own
     )
     needs_model: bool = False
+    option_files: tuple[Path, ...] = ()  # files of the host that options name; they are placed beside its own, too
     shares: tuple[str, ...] = ()  # files of built-in agents that are placed beside its own when it runs
     host_only: bool = False
 
@@ -93,7 +114,7 @@ class Agent:
 
         Returns the large programs that are empty in the copy, if it is to be without them.
         """
-        shared = _shared(self.shares, self.folder)
+        shared = [*_shared(self.shares, self.folder), *self.option_files]
         copied = copy_files(self.folder, agent_dir, shared, without_programs=without_programs)
         if _with_command(copied.identity, self.shell_command) != self.identity:
             raise PrerequisiteError(f"{self.folder} has changed since the run was planned")
@@ -107,9 +128,12 @@ class Agent:
 
     def facts(self) -> AgentFacts:
         """What the record of a run says about it; secrets by name only."""
-        environment = self.python_environment and str(self.python_environment)
-        texts = {"folder": str(self.folder), "python_environment": environment}
-        return msgspec.convert(asdict(self) | texts, AgentFacts)
+        own_types = {
+            "folder": str(self.folder),
+            "npm": [package.spec for package in self.npm],
+            "python_environment": self.python_environment and str(self.python_environment),
+        }
+        return msgspec.convert(asdict(self) | own_types, AgentFacts)
 
 
 def built_in() -> list[str]:
@@ -134,33 +158,33 @@ def load_agent(text: str, command: str | None = None, options: Mapping[str, str]
     if command is not None and options:
         raise PrerequisiteError(f"the agent `{COMMAND}` takes no --agent-option: write it into --agent-command")
     files = identity(folder)  # before anything is read: a folder with links or pipes is refused
-    config = folder / paths.CONFIG
-    entries = read_yaml(config)
-    id = id or _only_id(config, entries)
-    if not isinstance(entry := entries.get(id), dict):
-        raise ConfigError(f"{config} has no agent {id!r}; it has {', '.join(_ids(entries)) or 'none'}")
-    if not _ID.fullmatch(id):
-        raise ConfigError(f"{config}: the id {id!r} must consist of letters, digits and ./@+-_, at most 100 of them")
-    keys = Keys(config, entry, f"{id}.")
-    keys.only(_KEYS)
+    id, keys = _entry(folder / paths.CONFIG, id)
     shares = _texts(keys, "shares")
     for file in shares:
         if not re.fullmatch(r"\w+/[\w.]+", file) or not (paths.agents_dir() / file).is_file():
             raise keys.error("shares", f"names {file!r}, which is not a file of a built-in agent")
+    values = _valid(options or {}, keys, id)
+    named = _option_files(keys, values, folder)
+    beside = _shared(shares, folder) + list(named.values())
+    npm = _npm(keys, values.get("version"))
     return Agent(
         name=id,
         spec=f"{base if is_built_in else folder}#{id}",
         folder=folder,
-        identity=_with_command(identity(folder, _shared(shares, folder)) if shares else files, command),
+        identity=_with_command(identity(folder, beside) if beside else files, command),
         shares=shares,
-        arguments=_arguments(keys, _valid(options or {}, keys, id)) if command is None else (command,),
+        option_files=tuple(named.values()),
+        arguments=_arguments(keys, values | {key: path.name for key, path in named.items()})
+        if command is None
+        else (command,),
         options=dict(options or {}),
         shell_command=command,
         **_environment(keys),
         **_programs(keys, folder, is_built_in),
         privileged=keys.get("privileged", bool, default=False),
         model=keys.get("model", str, default=None),
-        scaffold=keys.get("scaffold", str, default=None),
+        npm=npm,
+        scaffold=_scaffold(keys, npm),
         knowledge=_texts(keys, "knowledge"),
         needs_model=keys.get("needs_model", bool, default=False),
     )
@@ -169,6 +193,71 @@ def load_agent(text: str, command: str | None = None, options: Mapping[str, str]
 def _shared(files: tuple[str, ...], folder: Path) -> list[Path]:
     """What a folder takes from built-in agents; a copy of one may already have it."""
     return [path for file in files if not (folder / (path := paths.agents_dir() / file).name).exists()]
+
+
+def _entry(config: Path, id: str) -> tuple[str, Keys]:
+    """An entry of config.yaml with its id; without one, the entry that is used when none is named."""
+    entries = read_yaml(config)
+    id = id or _only_id(config, entries)
+    if not isinstance(entry := entries.get(id), dict):
+        raise ConfigError(f"{config} has no agent {id!r}; it has {', '.join(_ids(entries)) or 'none'}")
+    if not _ID.fullmatch(id):
+        raise ConfigError(f"{config}: the id {id!r} must consist of letters, digits and ./@+-_, at most 100 of them")
+    keys = Keys(config, entry, f"{id}.")
+    keys.only(_KEYS)
+    return id, keys
+
+
+def _option_files(keys: Keys, values: Mapping[str, Any], folder: Path) -> dict[str, Path]:
+    """The files of the host that options name. They are copied, because a sandbox does not show them."""
+    files = {}
+    for key in _texts(keys, "file_options"):
+        if text := values.get(key):
+            files[key] = path = Path(text)
+            if not path.is_absolute() or not path.is_file():
+                raise PrerequisiteError(f"the option {key} must be the absolute path of a file, not {text!r}")
+            if (folder / path.name).exists() or path.name in map(os.path.basename, _texts(keys, "shares")):
+                raise PrerequisiteError(f"{path} has the name of one of the agent's own files: rename it")
+    return files
+
+
+def _npm(keys: Keys, version: str | None) -> tuple[NpmPackage, ...]:
+    """The packages of `npm`; with another version of the program, that package's hash is not known."""
+    entry = keys.get("npm", dict, default=None)
+    if entry is None:
+        return ()
+    locked = entry.get("version")
+    if not isinstance(locked, str) or not isinstance(entry.get("packages"), dict) or len(entry) > 2:
+        raise keys.error("npm", "must have `version`, in quotes, and `packages`")
+    if version is not None and not re.fullmatch(r"[0-9A-Za-z][\w.-]*", version):
+        raise PrerequisiteError(f"{version!r} is not a version of an npm package")
+    return tuple(
+        _npm_package(keys, str(name), str(platform), str(line), locked, version or locked)
+        for name, platforms in entry["packages"].items()
+        for platform, line in (platforms if isinstance(platforms, dict) else {"": ""}).items()
+    )
+
+
+def _npm_package(keys: Keys, name: str, platform: str, line: str, locked: str, version: str) -> NpmPackage:
+    """A package for a platform; `line` has its version and its hash."""
+    template, _, integrity = line.partition(" ")
+    if not _NPM_NAME.fullmatch(name) or not platform or not _INTEGRITY.fullmatch(integrity):
+        raise keys.error(f"npm.packages.{name}.{platform}", "must be a version and a hash, `VERSION sha512-…`")
+    is_program = "{version}" in template
+    return NpmPackage(
+        name.replace("{platform}", platform),
+        template.replace("{version}", version).replace("{platform}", platform),
+        platform,
+        None if is_program and version != locked else integrity,
+        is_program,
+    )
+
+
+def _scaffold(keys: Keys, npm: tuple[NpmPackage, ...]) -> str | None:
+    """As config.yaml names it, with the version of its program."""
+    scaffold = keys.get("scaffold", str, default=None)
+    versions = {package.version.partition("-")[0] for package in npm if package.is_program}
+    return f"{scaffold} {versions.pop()}" if scaffold and len(versions) == 1 else scaffold
 
 
 def _with_command(files: str, command: str | None) -> str:

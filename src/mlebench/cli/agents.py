@@ -6,7 +6,7 @@ from typing import Any
 import click
 import msgspec
 
-from mlebench.agents import Agent, built_in, load_agent, venvs
+from mlebench.agents import Agent, built_in, install_fault, load_agent, npm, npm_dir, venvs
 from mlebench.agents.locks import write_lock
 from mlebench.agents.spec import COMMAND
 from mlebench.cli.console import cell, print_json, print_table, spinner
@@ -85,17 +85,43 @@ def new(name: str, folder: Path) -> None:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Install from this folder of wheels, without a network.",
 )
+@click.option("--version", help="Another version of the agent's npm package than the locked one.")
+@click.option(
+    "--from",
+    "packed",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Install npm packages from this folder of files of `npm pack`, without a network.",
+)
 @click.option("--python", help="The Python for the venv. Default: the version that the agent names, or this one.")
 @click.option(
     "--lock", is_flag=True, help="First find versions for its requirements and all they need, and write them to a lock."
 )
-def install(agent: str, wheels: Path | None, python: str | None, lock: bool) -> None:
+def install(
+    agent: str, wheels: Path | None, version: str | None, packed: Path | None, python: str | None, lock: bool
+) -> None:
     """Install the packages that an agent needs.
 
-    They go into a separate venv. Their versions are those of requirements.lock in the agent's folder or, without a
-    lock, those that its requirements state. If that venv already exists, nothing is done.
+    Python packages go into a separate venv. Their versions are those of requirements.lock in the agent's folder or,
+    without a lock, those that its requirements state. npm packages go into a folder that all runs share. What already
+    exists is not installed again. Runs use another --version with `--agent-option version=VERSION`.
     """
     loaded = _load(agent)
+    if loaded.npm:
+        _install_programs(load_agent(agent, options={"version": version}) if version else loaded, packed)
+    elif version or packed:
+        raise PrerequisiteError(f"--version and --from are for npm packages, and the agent {loaded.name} has none")
+    if loaded.requirements or not loaded.npm:
+        _install_venv(loaded, agent, wheels, python, lock)
+
+
+def _install_programs(loaded: Agent, packed: Path | None) -> None:
+    with spinner(f"installing the programs of {loaded.name}"):
+        folder, is_new = npm.install(loaded, packed)
+    click.echo(folder)
+    click.echo("installed" if is_new else "already installed", err=True)
+
+
+def _install_venv(loaded: Agent, agent: str, wheels: Path | None, python: str | None, lock: bool) -> None:
     if lock:
         with spinner(f"finding versions of what {loaded.name} needs"):
             written = write_lock(loaded, wheels, python)
@@ -123,16 +149,19 @@ def _needs(agent: Agent) -> str | None:
         "a model": bool(agent.model or agent.needs_model),
         **dict.fromkeys(agent.secrets.values(), True),
         "privileged": agent.privileged,
+        "npm packages": bool(agent.npm),
         "a venv": agent.requirements is not None,
     }
     return ", ".join(need for need, is_needed in needs.items() if is_needed) or None
 
 
 def _state(agent: Agent) -> str:
+    if fault := install_fault(agent, has_environment=agent.python_environment is not None):
+        return fault
     if agent.python_environment:
         return f"environment {agent.python_environment}"
-    venv = venvs.venv_of(agent)
-    return venvs.venv_fault(agent) or (f"ready, venv {venv}" if venv else "ready")
+    installs = {"npm packages": npm_dir(agent), "venv": venvs.venv_of(agent)}
+    return ", ".join(["ready", *(f"{name} {folder}" for name, folder in installs.items() if folder)])
 
 
 def _as_argument(folder: Path) -> str:

@@ -77,13 +77,13 @@ def command(data_dir: Path | None) -> None:
 
 def _agents() -> "list[Agent]":
     """The agents that can run here; the first one always can."""
-    from mlebench.agents import load_agent, venv_fault
+    from mlebench.agents import install_fault, load_agent
 
     agents = [load_agent(name) for name in AGENTS]
     for agent in agents:
-        if fault := venv_fault(agent):
+        if fault := install_fault(agent):
             log_line(f"The agent {agent.name} is left out: {fault}")
-    return [agent for agent in agents if not venv_fault(agent)]
+    return [agent for agent in agents if not install_fault(agent)]
 
 
 def _prepare_and_run(

@@ -117,7 +117,7 @@ def _nodes(executor_config: "ExecutorConfig", shared: Path) -> Iterator[Diagnosi
             "" if kept else "memory will not be limited, other limits will be watched",
         )
         yield Diagnosis("ok", f"{node}: GPUs", ", ".join(facts["gpus"]) or "none")
-        yield Diagnosis("ok", f"{node}: agents' venvs", ", ".join(facts["venvs"]) or "none")
+        yield Diagnosis("ok", f"{node}: agents' packages", ", ".join(facts["venvs"]) or "none")
         late = abs(facts["ahead"]) > 60
         advice = "synchronise it: runs do not depend on it, but times in records do" if late else ""
         yield Diagnosis("note" if late else "ok", f"{node}: clock", f"{facts['ahead']:+g} s", advice)

@@ -64,6 +64,7 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     knowledge: list[Text] = []
     requirements: Text | None = None
     python: Text | None = None
+    npm: list[Text] = []
     python_environment: Text | None = None
     needs_model: bool = False
     shares: list[Text] = []

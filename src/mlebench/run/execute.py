@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from mlebench.agents import Agent, load_agent, venv_fault
+from mlebench.agents import Agent, install_fault, load_agent
 from mlebench.core import leases, paths
 from mlebench.core.errors import PrerequisiteError, SandboxError, StorageError
 from mlebench.core.files import require_free_space
@@ -181,7 +181,7 @@ def _load(recorder: RunRecorder) -> tuple[Agent, Competition, Sandbox]:
     agent = load_agent(record.agent_source, record.agent_command, record.agent_options)
     if agent.identity != record.agent.identity:
         raise PrerequisiteError(f"{agent.folder} has changed since these runs were planned: plan them again")
-    if record.environment is None and (fault := venv_fault(agent)):
+    if fault := install_fault(agent, has_environment=record.environment is not None):
         raise PrerequisiteError(f"agent {agent.name} is {fault}")
     for folder in HOST_FOLDERS:
         folder.require_unchanged(record)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlebench.agents import Agent, base_python, venv_of
+from mlebench.agents import Agent, base_python, npm_dir, venv_of
 from mlebench.agents.folders import environment_dir
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
@@ -28,6 +28,7 @@ VALIDATOR_PORTS = (5000, 5001, 5005)  # where existing agents look for it
 MODEL = "model"  # the other proxy
 MODEL_PORT = 4000
 CONDA = "/opt/conda"
+NPM = "/opt/npm"
 PACKED = (".zip", ".7z")
 
 
@@ -68,7 +69,7 @@ def make_task(
         command=agent.command(f"{folders.home}/agent"),
         work=work,
         limits=limits_of(group),
-        binds=(data, *programs, *_shared(group), *python, *_conda(sandbox, python)),
+        binds=(data, *programs, *_shared(group), *python, *filter(None, [_npm(agent)]), *_conda(sandbox, python)),
         env=_environment(group, run, agent, sandbox, folders, ports[0])
         | _python_variables(group, agent, sandbox, environment, venv)
         | {"SAMPLE_SUBMISSION": sample},
@@ -183,6 +184,12 @@ def _python(venv: Path | None) -> list[Bind]:
     return [Bind(folder, str(folder)) for folder in dict.fromkeys([base_python(venv), venv])]
 
 
+def _npm(agent: Agent) -> Bind | None:
+    """The programs of an agent that come from npm packages: bound, because they have hundreds of megabytes."""
+    folder = npm_dir(agent)
+    return Bind(folder, NPM) if folder else None
+
+
 def _needs_conda(sandbox: Sandbox) -> bool:
     """Whether agents need stand-ins for conda's programs, which our images have and which cannot be put on a host."""
     return sandbox.is_isolated and not sandbox.runs_images
@@ -221,6 +228,7 @@ def _environment(
         "TIME_LIMIT_SECS": f"{limits_of(group).seconds:.0f}",
         "SEED": str(run.record.seed),
         "VALIDATOR_URL": f"http://localhost:{port}/validate",
+        **({"NPM_DIR": sandbox.path_of(programs)} if (programs := _npm(agent)) else {}),
     }
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mlebench import __version__
-from mlebench.agents import venvs
+from mlebench.agents import npm, venvs
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
 from mlebench.core.files import write_whole
@@ -37,7 +37,8 @@ def look(target: Path) -> None:
         "sandboxes": {name: backend().fault() for name, backend in BACKENDS.items() if backend.is_isolated},
         "limits": _limits(),
         "gpus": [f"{gpu.index}: {gpu.name}" for gpu in gpus()],
-        "venvs": [venv.name for venv, _ in venvs.installed() if not venvs.installed_fault(venv)],
+        "venvs": [venv.name for venv, _ in venvs.installed() if not venvs.installed_fault(venv)]
+        + [f"npm/{folder.name}" for folder in npm.installed()],
         "disk": _disk_faults(target.parent),
         "ahead": _ahead_of_disk(target.parent),
     }

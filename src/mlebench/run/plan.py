@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from mlebench.agents import Agent, load_agent, venv_fault
+from mlebench.agents import Agent, install_fault, load_agent
 from mlebench.agents.spec import COMMAND
 from mlebench.core import paths
 from mlebench.core.errors import PrerequisiteError
@@ -218,7 +218,7 @@ def _refuse(plan: Plan) -> None:
             f"agent {agent.name} wants a privileged container, from which the host can be reached: "
             f"set {ACCEPT_PRIVILEGED}=True if that is acceptable"
         )
-    if plan.environment is None and (fault := venv_fault(agent)):
+    if fault := install_fault(agent, has_environment=plan.environment is not None):
         raise PrerequisiteError(f"agent {agent.name} is {fault}")
     refuse_crowd(plan.gpus, request.workers)
     if plan.runtime and not plan.sandbox.takes_runtimes:

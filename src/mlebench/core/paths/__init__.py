@@ -100,6 +100,7 @@ from mlebench.core.paths.locations import gold_cost as gold_cost
 from mlebench.core.paths.locations import judge_dir as judge_dir
 from mlebench.core.paths.locations import kernels_dir as kernels_dir
 from mlebench.core.paths.locations import module_dir as module_dir
+from mlebench.core.paths.locations import npm_dir as npm_dir
 from mlebench.core.paths.locations import packages_dir as packages_dir
 from mlebench.core.paths.locations import profiles_dir as profiles_dir
 from mlebench.core.paths.locations import resolved as resolved

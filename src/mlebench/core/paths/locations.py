@@ -105,6 +105,11 @@ def venvs_dir() -> Path:
     return resolved(os.environ.get(VENVS_DIR_VARIABLE) or cache_dir() / "venvs")
 
 
+def npm_dir() -> Path:
+    """Where the npm packages of agents are kept."""
+    return venvs_dir() / "npm"
+
+
 def venv_record(venv: Path) -> Path:
     return venv / "ready.json"
 

@@ -1,0 +1,3 @@
+#!/bin/bash
+# Arguments are the kwargs of config.yaml.
+exec python3 "$AGENT_DIR/codex.py" "$@"
