@@ -392,3 +392,14 @@ def test_yaw_box_mean_average_precision_of_worked_examples(found: list[Row], sco
     truth: list[Row] = [(0, "a", (0, 0, 0, 2, 4, 2, 0), 1.0), (0, "b", (5, 5, 0, 1, 1, 1, 0), 1.0)]
     ours = yaw_box_mean_average_precision(_objects(truth, 7), _objects(found, 7), ious=[0.5])
     assert ours == pytest.approx(score)
+
+
+def test_a_label_that_another_image_has_costs_with_all_labels() -> None:
+    box = (0, 0, 0, 2, 4, 2, 0)
+    truth: list[Row] = [(0, "a", box, 1.0), (1, "b", box, 1.0)]
+    found: list[Row] = [*truth, (0, "b", box, 0.1), (1, "c", box, 0.9)]
+    scores = [
+        yaw_box_mean_average_precision(_objects(truth, 7), _objects(found, 7), ious=[0.5], all_labels=all_labels)
+        for all_labels in (False, True)
+    ]
+    assert scores == [1, 0.75]

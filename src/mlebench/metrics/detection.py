@@ -176,13 +176,16 @@ def box_iou(found: np.ndarray, true: np.ndarray) -> np.ndarray:
         return np.where(union > 0, shared / union, 0)
 
 
-def yaw_box_mean_average_precision(truth: Objects, found: Objects, *, ious: Sequence[float] | np.ndarray) -> float:
+def yaw_box_mean_average_precision(
+    truth: Objects, found: Objects, *, ious: Sequence[float] | np.ndarray, all_labels: bool = False
+) -> float:
     """Average precision of boxes that stand on the ground, averaged over labels, IoUs and images; higher is better.
 
     Boxes are (x, y, z of the centre, width, length, height, yaw); the yaw turns the length away from the x axis. In
     each image and label the most confident box comes first; it is right if it shares more than the IoU with the true
     box that it overlaps most, and no other box has taken that one. Precision, taken as the best at this recall or a
-    higher one, is integrated over recall. An image counts with the mean over its true labels only.
+    higher one, is integrated over recall. An image counts with the mean over its true labels only or, with
+    `all_labels`, also over those that it has not but another image has, if they are found in it.
     """
     true_rows, found_rows = _rows_by_label(truth), _rows_by_label(found)
     scores = found.scores.tolist()
@@ -192,6 +195,9 @@ def yaw_box_mean_average_precision(truth: Objects, found: Objects, *, ious: Sequ
             rows = sorted(found_rows.get(label, {}).get(image, []), key=scores.__getitem__, reverse=True)
             overlaps = yaw_box_iou(found.boxes[rows], truth.boxes[true])
             precisions.setdefault(image, []).append(_integrated_precisions(overlaps, ious))
+        if all_labels:
+            for image in found_rows.get(label, {}).keys() - in_truth.keys():
+                precisions.setdefault(image, []).append([0.0] * len(ious))
     return np.float64(np.mean([np.mean(of_labels, axis=0) for of_labels in precisions.values()]))
 
 

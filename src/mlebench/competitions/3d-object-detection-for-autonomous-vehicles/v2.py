@@ -1,4 +1,4 @@
-"""The map of each side lists its own drives (L8); every box must be valid, whatever the sample holds (G27)."""
+"""Each side lists its own drives (L8); every box must be valid (G27), and a class that is not there costs (G13)."""
 
 import numpy as np
 import pandas as pd
@@ -26,4 +26,4 @@ def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
     require_valid_boxes(found.boxes)
     if (np.abs(found.boxes) > LARGEST).any():
         raise InvalidSubmissionError(f"Column `{COLUMN}` holds a box too large or too far away to compute with.")
-    return yaw_box_mean_average_precision(truth, found, ious=IOUS)
+    return yaw_box_mean_average_precision(truth, found, ious=IOUS, all_labels=True)

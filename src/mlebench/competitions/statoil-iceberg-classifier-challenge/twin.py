@@ -22,9 +22,13 @@ def twin(raw: TwinFolder) -> None:
 
 
 def _images(rng: np.random.RandomState, count: int) -> list[dict[str, Any]]:
-    """Backscatter in decibels; for some images the angle is not known."""
+    """Backscatter in decibels; for some images the angle is not known.
+
+    Images of one pass share an angle, and most of them show the same (S23): so here each angle belongs to one class.
+    """
     icebergs = (rng.rand(count) < 0.47).astype(int).tolist()
-    angles = rounded(rng.uniform(30, 46, count), 4).tolist()
+    passes = rounded(rng.uniform(30, 46, (count // 4, 2)), 4).tolist()  # angles of passes: without icebergs, and with
+    angles = [passes[rng.randint(len(passes))][iceberg] for iceberg in icebergs]
     return [
         {
             "id": id,
