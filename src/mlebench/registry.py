@@ -80,7 +80,7 @@ class Competition:
         return paths.CompetitionPaths(self.raw_dir.parent.parent, self.id, self.profile)
 
     def prepared_in(self, folder: Path) -> "Competition":
-        """The same competition with its prepared files in another folder, such as the one where they are made."""
+        """This competition with its prepared files in another folder, such as the one where they are made."""
         names = ("public_dir", "private_dir", "answers", "gold_submission", "sample_submission", "public_sample")
         files = {name: path for name in names if (path := getattr(self, name)) is not None}
         return replace(self, **{name: paths.moved(path, self.paths.prepared, folder) for name, path in files.items()})

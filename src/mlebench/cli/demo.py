@@ -58,12 +58,12 @@ def command(data_dir: Path | None) -> None:
     folder = paths.demo_dir(registry.get_data_dir())
     runs_dir, pages = paths.runs_below(folder), paths.pages_below(folder)
     earlier = groups_in(runs_dir) if runs_dir.is_dir() else []
-    sandbox, (first, *others) = _sandbox(), _agents()
+    sandbox, (first, *more_agents) = _sandbox(), _agents()
     groups = [_prepare_and_run(first, COMPETITIONS[:1], registry, sandbox, runs_dir)]
     shutil.rmtree(pages, ignore_errors=True)
     _show_first(groups[0], _write_pages(groups, registry, pages))
     groups.append(_prepare_and_run(first, COMPETITIONS[1:], registry, sandbox, runs_dir))
-    groups.extend(_prepare_and_run(agent, COMPETITIONS, registry, sandbox, runs_dir) for agent in others)
+    groups.extend(_prepare_and_run(agent, COMPETITIONS, registry, sandbox, runs_dir) for agent in more_agents)
     _remove(earlier)
     _print(groups)
     page = _write_pages(groups, registry, pages)

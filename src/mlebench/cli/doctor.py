@@ -109,12 +109,12 @@ def _nodes(executor_config: "ExecutorConfig", shared: Path) -> Iterator[Diagnosi
             ", ".join(works) or "none works",
             "" if works else str(facts["sandboxes"][ON_NODES.name]),
         )
-        kept = ", ".join(facts["limits"])
+        limits = ", ".join(facts["limits"])
         yield Diagnosis(
-            "ok" if kept else "note",
+            "ok" if limits else "note",
             f"{node}: cgroups",
-            kept or "none",
-            "" if kept else "memory will not be limited, other limits will be watched",
+            limits or "none",
+            "" if limits else "memory will not be limited, other limits will be watched",
         )
         yield Diagnosis("ok", f"{node}: GPUs", ", ".join(facts["gpus"]) or "none")
         yield Diagnosis("ok", f"{node}: agents' packages", ", ".join(facts["venvs"]) or "none")
@@ -127,17 +127,17 @@ def _nodes(executor_config: "ExecutorConfig", shared: Path) -> Iterator[Diagnosi
 
 
 def _found(what: str, look: Callable[[], Iterable[Diagnosis]]) -> list[Diagnosis]:
-    """What a check found before it failed; the failure is a finding too."""
-    found = []
+    """The diagnoses of a check; an exception that ends it becomes the last of them."""
+    diagnoses = []
     try:
-        found.extend(look())
+        diagnoses.extend(look())
     except PrerequisiteError as error:
-        found.append(Diagnosis("bad", what, str(error), "fix this"))
+        diagnoses.append(Diagnosis("bad", what, str(error), "fix this"))
     except OSError as error:
-        found.append(Diagnosis("bad", what, explanation(error) or str(error), "fix this"))
+        diagnoses.append(Diagnosis("bad", what, explanation(error) or str(error), "fix this"))
     except Exception as error:
-        found.append(Diagnosis("bad", what, f"{type(error).__name__}: {error}", "please report this"))
-    return found
+        diagnoses.append(Diagnosis("bad", what, f"{type(error).__name__}: {error}", "please report this"))
+    return diagnoses
 
 
 def _python() -> Iterator[Diagnosis]:
@@ -207,8 +207,8 @@ def _prepared(registry: Registry) -> Iterator[Diagnosis]:
 def _kaggle() -> Iterator[Diagnosis]:
     from mlebench.data.kaggle_api import credentials
 
-    if found := credentials():
-        yield Diagnosis("ok", "kaggle login", ", ".join(found))
+    if sources := credentials():
+        yield Diagnosis("ok", "kaggle login", ", ".join(sources))
     else:
         yield Diagnosis(
             "note", "kaggle login", "none", "needed only for downloads: put an API token in ~/.kaggle/access_token"
@@ -264,6 +264,6 @@ def _packages() -> Iterator[Diagnosis]:
 def _gpus() -> Iterator[Diagnosis]:
     from mlebench.run.hardware import gpus
 
-    found = gpus()
-    names = ", ".join(f"{gpu.index}: {gpu.name}" for gpu in found)
+    devices = gpus()
+    names = ", ".join(f"{gpu.index}: {gpu.name}" for gpu in devices)
     yield Diagnosis("ok", "GPUs", names or "none")

@@ -43,5 +43,5 @@ def command(
             reports = {profile: grade_csv(submission, competition, **options)}
     texts = {name: report.to_dict() for name, report in reports.items()}
     print_json(texts if profile == BOTH_PROFILES else texts[profile])
-    if any(one.status in UNGRADED_STATUSES or (strict and one.status != "graded") for one in reports.values()):
+    if any(report.status in UNGRADED_STATUSES or (strict and report.status != "graded") for report in reports.values()):
         raise SystemExit(FAILED)

@@ -115,43 +115,45 @@ def _model(options: dict[str, Any]) -> "StudiedModel":
         **{name: options[name] for name in ("endpoint", "key_env", "budget")},
     )
     log_line(f"Sending pieces of original texts and of our own descriptions to {options['model']} at {access.endpoint}")
-    kept = paths.familiarity_dir()
-    return StudiedModel(ModelEndpoint(access, kept / "calls", name="the model"), kept / "answers")
+    folder = paths.familiarity_dir()
+    return StudiedModel(ModelEndpoint(access, folder / "calls", name="the model"), folder / "answers")
 
 
-def _show(found: "list[Familiarity]", correlations: "list[Correlation]", options: dict[str, Any]) -> None:
+def _show(familiarities: "list[Familiarity]", correlations: "list[Correlation]", options: dict[str, Any]) -> None:
     from mlebench.integrity.familiarity import plot, results
 
     if options["plot"]:
         write_output(options["plot"], plot.svg(correlations))
     if options["as_json"]:
         facts = {name: options[name] for name in ("model", "endpoint", "cutoff", "samples")}
-        made = results.as_json(found, correlations, **facts)
+        made = results.as_json(familiarities, correlations, **facts)
         if options["output"] is None:
             print_json(made)
         else:
             write_output(options["output"], f"{json.dumps(made, indent=1)}\n")
         return
-    text = "".join(f"{line}\n" for line in _lines(found, correlations))
+    text = "".join(f"{line}\n" for line in _lines(familiarities, correlations))
     if options["output"] is None:
         click.echo(text, nl=False)
     else:
         write_output(options["output"], text)
 
 
-def _lines(found: "list[Familiarity]", correlations: "list[Correlation]") -> Iterator[str]:
+def _lines(familiarities: "list[Familiarity]", correlations: "list[Correlation]") -> Iterator[str]:
     from mlebench.integrity.familiarity import plot, results
 
-    yield from table_lines(results.header(found), results.rows(found))
-    if any(one.likelihood for one in found):
+    yield from table_lines(results.header(familiarities), results.rows(familiarities))
+    if any(familiarity.likelihood for familiarity in familiarities):
         yield ""
-        yield from table_lines(results.LIKELIHOOD, results.likelihood_rows(found))
+        yield from table_lines(results.LIKELIHOOD, results.likelihood_rows(familiarities))
     yield ""
-    yield from results.notes(found)
-    for one in correlations:
+    yield from results.notes(familiarities)
+    for correlation in correlations:
         yield ""
-        yield f"{one.agent}, familiarity against performance: " + (
-            f"Spearman {one.estimate}, n = {one.estimate.n}" if one.estimate else f"not computed: {one.refused}"
+        yield f"{correlation.agent}, familiarity against performance: " + (
+            f"Spearman {correlation.estimate}, n = {correlation.estimate.n}"
+            if correlation.estimate
+            else f"not computed: {correlation.refused}"
         )
-        if one.estimate:
-            yield from plot.in_terminal(one.points)
+        if correlation.estimate:
+            yield from plot.in_terminal(correlation.points)

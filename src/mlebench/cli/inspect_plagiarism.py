@@ -59,8 +59,8 @@ def _show_tables(compared: "Sequence[CodeComparison]") -> None:
         click.echo("\nRuns of a competition against each other. Runs of one agent are expected to be alike.")
         print_table(RUN_HEADER, rows)
     click.echo()
-    for name in dict.fromkeys(one.notebooks.name for one in compared):
-        notebooks = next(one.notebooks for one in compared if one.notebooks.name == name)
+    for name in dict.fromkeys(comparison.notebooks.name for comparison in compared):
+        notebooks = next(comparison.notebooks for comparison in compared if comparison.notebooks.name == name)
         unread = f", {len(notebooks.unread)} of them unreadable" if notebooks.unread else ""
         says = notebooks.missing or f"{len(notebooks.reads)} files{unread}; {notebooks.corpus.threshold.says}"
         click.echo(f"{plain(name)}: {says}")
@@ -85,8 +85,8 @@ def side_by_side(passage: dict[str, Any], width: int) -> Iterator[str]:
     left, right = (_code_lines(passage[side], room) for side in ("left", "right"))
     for pair in zip_longest(left, right, fillvalue=""):
         parts = [textwrap.wrap(line, room, **_AS_IT_IS) or [""] for line in pair]
-        for one, two in zip_longest(*parts, fillvalue=""):
-            yield f"{one:<{room}} │ {two}".rstrip()
+        for left_line, right_line in zip_longest(*parts, fillvalue=""):
+            yield f"{left_line:<{room}} │ {right_line}".rstrip()
 
 
 def _code_lines(side: dict[str, Any], width: int) -> list[str]:

@@ -64,7 +64,7 @@ def rules(folders: FolderOptions, group: str | None, model: str | None, as_json:
             _show(run)
     rows = rates(inspected, judge, calibration)
     if as_json:
-        print_json({"runs": [one.to_dict() for one in inspected], "rates": rows})
+        print_json({"runs": [inspection.to_dict() for inspection in inspected], "rates": rows})
     else:
         _show_all(inspected, rows)
 
@@ -114,11 +114,11 @@ def _calibration(judge: "Judge", calibrate_now: bool) -> "Calibration | None":
     return made
 
 
-def _show(one: "RulesInspection") -> None:
-    if not one.record.findings:
+def _show(inspection: "RulesInspection") -> None:
+    if not inspection.record.findings:
         return
-    click.echo(f"{one.subject.name} ({one.subject.competition})")
-    for finding in one.record.findings:
+    click.echo(f"{inspection.subject.name} ({inspection.subject.competition})")
+    for finding in inspection.record.findings:
         click.echo(f"  {finding.kind}: {finding.rule}: {one_line(finding.says)}")
         for evidence in finding.evidence:
             where = f"{evidence.file}:{evidence.line}" if evidence.line else evidence.file
@@ -135,12 +135,12 @@ def _show_all(inspected: "list[RulesInspection]", rows: list[dict[str, Any]]) ->
         header,
         [
             [
-                one_line(one.subject.name),
-                one.subject.competition,
-                *map(one.count, KINDS),
-                *(one.answers.get(id) for id in ids),
+                one_line(inspection.subject.name),
+                inspection.subject.competition,
+                *map(inspection.count, KINDS),
+                *(inspection.answers.get(id) for id in ids),
             ]
-            for one in inspected
+            for inspection in inspected
         ],
     )
     click.echo()

@@ -28,20 +28,20 @@ def command(splits: tuple[str, ...], wide: bool, as_json: bool, data_dir: Path |
     registry = registry_at(data_dir, profile)
     chosen = {id for split in splits for id in members_of(split, registry)}
     ids = sorted(chosen) if splits else registry.list_competition_ids()
-    found: list[Competition] = []
+    competitions: list[Competition] = []
     rows: list[dict[str, Any]] = []
     broken: list[str] = []
     for id in ids:
         try:
             competition = registry.get_competition(id)
             rows.append(_facts(competition))
-            found.append(competition)
+            competitions.append(competition)
         except PrerequisiteError as error:
             broken.append(f"{id} is left out: {error}")
     if as_json:
         print_json(rows)
     elif rows:
-        _show(rows, [_size(competition) for competition in found], wide)
+        _show(rows, [_size(competition) for competition in competitions], wide)
     elif not splits and not broken:
         log_line(f"no competition has profile {profile} yet")
     for fault in [*broken, *(f"search path: {fault}" for fault in registry.search_path_faults())]:

@@ -189,12 +189,12 @@ def _in_one_line(outcome: Any) -> str:
 def _refuse_contradictions(context: click.Context) -> None:
     """Reject contradictory options."""
     names = {str(option.name): option.opts[-1] for option in context.command.params}
-    given = [name for name in names if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    given_names = [name for name in names if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
     for group in EXCLUSIVE:
-        if len(clash := [names[name] for name in given if name in group]) > 1:
+        if len(clash := [names[name] for name in given_names if name in group]) > 1:
             raise click.UsageError(f"{' and '.join(clash)} contradict each other: give one of them")
     for name in ("seed", "size"):
-        if name in given and "twin" not in given:
+        if name in given_names and "twin" not in given_names:
             raise click.UsageError(f"{names[name]} is for twins: give --twin too, or leave it out")
 
 

@@ -17,7 +17,7 @@ def show_checks(registry: Registry, ids: Sequence[str], source: Any) -> None:
     from mlebench.data.preflight import check_all, free_space
 
     known = {*registry.list_competition_ids()}
-    competitions = [found for id in ids if id in known and (found := _unless_broken(registry, id))]
+    competitions = [competition for id in ids if id in known and (competition := _unless_broken(registry, id))]
     rows = list(check_all(competitions, source))
     header = ["competition", "data", "rules", "download", "disk at peak", "disk at end", "what to do"]
     advice, below = _said_once([row.advice for row in rows])

@@ -100,16 +100,16 @@ def command(
     runs_dirs = runs_dirs_at(runs_dir, data_dir)
     if not (inputs or reports or experiments):
         inputs = (_newest(runs_dirs),)
-    found = Inputs(runs_dirs[0], more_runs_dirs=runs_dirs[1:])
+    sources = Inputs(runs_dirs[0], more_runs_dirs=runs_dirs[1:])
     for named in (*inputs, *reports):
-        found.add(named)
+        sources.add(named)
     for id in experiments:
-        found.add_experiment(id, table or paths.experiments_table(runs_dirs[0]))
-    made = make_standings(found, split, pad=pad, power=power, published=published, strict=strict, without=without)
+        sources.add_experiment(id, table or paths.experiments_table(runs_dirs[0]))
+    made = make_standings(sources, split, pad=pad, power=power, published=published, strict=strict, without=without)
     if form == "html" and output:
         from mlebench.web import write_pages
 
-        click.echo(write_pages(made, found.groups, output, registry=registry, track=lambda names: track(names, str)))
+        click.echo(write_pages(made, sources.groups, output, registry=registry, track=lambda names: track(names, str)))
     else:
         _show(made, form, output)
 
@@ -143,5 +143,5 @@ def _show(made: "Standings", form: str, output: Path | None) -> None:
 
 
 def _plain(tables: "list[TextTable]", width: int | None) -> str:
-    parts = [part for one in tables for part in folded(one.header, one.rows, one.keys, width)]
+    parts = [part for table in tables for part in folded(table.header, table.rows, table.keys, width)]
     return "\n".join("".join(f"{line}\n" for line in table_lines(*part)) for part in parts)

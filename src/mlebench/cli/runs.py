@@ -191,8 +191,8 @@ def _find_run(named: str, *runs_dirs: Path) -> "Run":
         raise PrerequisiteError(f"{named} is a run group: `mlebench runs list {named}` lists its runs")
     begun = f"{glob.escape(named)}*"
     patterns = (f"*/*_{begun}/run.json", f"*/{begun}/run.json", f"./{begun}/run.json")
-    found = {path.parent for folder in runs_dirs for pattern in patterns for path in folder.glob(pattern)}
-    matches = sorted(found.union(*(_runs_of_reference(folder, named) for folder in runs_dirs)))
+    run_folders = {path.parent for folder in runs_dirs for pattern in patterns for path in folder.glob(pattern)}
+    matches = sorted(run_folders.union(*(_runs_of_reference(folder, named) for folder in runs_dirs)))
     if len(matches) == 1:
         return Run.read(matches[0])
     if not matches:
@@ -258,9 +258,9 @@ def _tell(group: "Group", run: "Run") -> None:
         _line("starts", f"{record.starts}: the agent was started more than once")
     if record.rerolls:
         _line("re-rolls", f"{record.rerolls}: repeated after it had failed")
-    kept = sorted(run.paths.snapshots.glob("*.csv")) if run.paths.snapshots.is_dir() else []
-    if kept:
-        _line("submissions", f"{len(kept)}, the first after {float(kept[0].stem):g} s")
+    snapshots = sorted(run.paths.snapshots.glob("*.csv")) if run.paths.snapshots.is_dir() else []
+    if snapshots:
+        _line("submissions", f"{len(snapshots)}, the first after {float(snapshots[0].stem):g} s")
     _line("submission", record.submission)
     if report:
         reason = f": {one_line(report.reason)}" if report.reason else ""

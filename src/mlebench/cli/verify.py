@@ -39,10 +39,10 @@ def command(ids: tuple[str, ...], deep: bool, adopt: bool, data_dir: Path | None
     failures = Failures()
     for id in track(chosen, str):
         with failures.of(id):
-            found = verify(registry.get_competition(id), deep=deep, adopt=adopt, processes=cpu_count())
-            rows += [(id, printable(difference.file), difference.fault) for difference in found]
-            verdict = _verdict(len({difference.file for difference in found}))
-            log_line(f"{id}: {verdict}{_advice(registry.get_competition(id), differs=bool(found))}")
+            differences = verify(registry.get_competition(id), deep=deep, adopt=adopt, processes=cpu_count())
+            rows += [(id, printable(difference.file), difference.fault) for difference in differences]
+            verdict = _verdict(len({difference.file for difference in differences}))
+            log_line(f"{id}: {verdict}{_advice(registry.get_competition(id), differs=bool(differences))}")
     if rows:
         print_table(["competition", "file", "what is wrong"], rows)
     failures.finish()

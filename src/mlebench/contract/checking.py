@@ -145,7 +145,7 @@ def _compare(competition: Competition, golden: dict[str, Any]) -> Iterator[Check
         for check in GOLDEN:
             difference = next(filter(None, map(run.faults, check.needs)), None) or run.faults(check.find_faults)
             differences[check] += [f"{name}: {fault}" for fault in difference]
-    yield from (CheckOutcome(check, found) for check, found in differences.items())
+    yield from (CheckOutcome(check, faults) for check, faults in differences.items())
 
 
 def twin_named(name: str) -> tuple[int, float]:
@@ -159,19 +159,19 @@ def twin_named(name: str) -> tuple[int, float]:
 
 def faults_of(check: ContractCheck, case: CompetitionCase) -> list[str]:
     """What a check finds; an exception in the competition's code is a fault, reported with its location."""
-    found: list[str] = []
+    faults: list[str] = []
     try:
         with author_errors():
-            found.extend(check.find_faults(case))
+            faults.extend(check.find_faults(case))
     except (CompetitionError, RawDataError) as error:
         text = f"{error.location}: {error.fault}" if error.location else error.fault
         notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()) if not note.startswith("The last raw"))
         text = f"{text.removeprefix(f'{case.competition.id}: ')}{notes}"
-        found.append(text if text.endswith("?") else f"{text}.")
+        faults.append(text if text.endswith("?") else f"{text}.")
     except PrerequisiteError as error:
-        found.append(str(error))
+        faults.append(str(error))
     except Exception as error:
         if (location := location_in_code(error)) is None:
             raise
-        found.append(f"{location}: {type(error).__name__}: {error}.")
-    return found
+        faults.append(f"{location}: {type(error).__name__}: {error}.")
+    return faults

@@ -32,7 +32,7 @@ def submissions(
         "gold": gold,
         "gold, shuffled": _csv(columns, [rows[number] for number in rng.permutation(len(rows))]),
         "noisy": _csv(columns, noisy),
-        "noisy, shuffled": _csv(columns, [noisy[place] for place in rng.permutation(len(rows))]),
+        "noisy, shuffled": _csv(columns, [noisy[number] for number in rng.permutation(len(rows))]),
         "random": _csv(columns, _with_targets_moved(rows, targets, np.ones(len(rows), dtype=bool), rng)),
         "extra column": _csv([*columns, "extra"], [row | {"extra": "1"} for row in noisy]),
         "columns reversed": _csv(columns[::-1], noisy),
@@ -40,7 +40,7 @@ def submissions(
     }
     if blended := _blend(rows, sample_rows, targets, rng):
         files["blend"] = _csv(columns, blended)
-        files["blend, shuffled"] = _csv(columns, [blended[place] for place in rng.permutation(len(rows))])
+        files["blend, shuffled"] = _csv(columns, [blended[number] for number in rng.permutation(len(rows))])
     return files
 
 

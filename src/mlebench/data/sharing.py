@@ -54,20 +54,21 @@ def _may_be_equal(mine: dict[str, Any], its: dict[str, Any]) -> bool:
 
 def _may_be_linked(mine: Path, its: Path, recorded: dict[str, Any]) -> bool:
     """Whether the other profile's file can be used: a link has its mode, owner and time, so these must be right too."""
-    one, other = mine.lstat(), its.lstat()
+    own_stat, its_stat = mine.lstat(), its.lstat()
     same = all(
-        getattr(one, fact) == getattr(other, fact) for fact in ("st_dev", "st_mode", "st_uid", "st_gid", "st_size")
+        getattr(own_stat, fact) == getattr(its_stat, fact)
+        for fact in ("st_dev", "st_mode", "st_uid", "st_gid", "st_size")
     )
-    if not same or not stat.S_ISREG(one.st_mode) or one.st_ino == other.st_ino:
+    if not same or not stat.S_ISREG(own_stat.st_mode) or own_stat.st_ino == its_stat.st_ino:
         return False
-    if "mtime_ns" in recorded and one.st_mtime_ns != other.st_mtime_ns:  # then it is the file's only record
+    if "mtime_ns" in recorded and own_stat.st_mtime_ns != its_stat.st_mtime_ns:  # then it is the file's only record
         return False
     return _same_bytes(mine, its)
 
 
 def _same_bytes(mine: Path, its: Path) -> bool:
-    with mine.open("rb") as one, its.open("rb") as other:
-        while piece := one.read(COPY_BYTES):
-            if piece != other.read(COPY_BYTES):
+    with mine.open("rb") as own_file, its.open("rb") as its_file:
+        while piece := own_file.read(COPY_BYTES):
+            if piece != its_file.read(COPY_BYTES):
                 return False
-        return not other.read(1)
+        return not its_file.read(1)

@@ -99,7 +99,7 @@ class FolderTree:
 
     @cached_property
     def anonymous(self) -> "FolderTree":
-        """The same files, placed so that nothing but their content says which raw files they are."""
+        """A tree that places files so that nothing but their content says which raw files they are."""
         return AnonymousTree(self._folder)
 
     @cached_property

@@ -102,9 +102,9 @@ class Gateway:
         raise RequestRefusedError(404, "not_found", f"This run may use: {', '.join(self._access.models)}.")
 
     def _require_token(self, headers: dict[str, str], query: Mapping[str, list[str]]) -> None:
-        given = headers.get("authorization", "").partition(" ")[2].strip()
-        given = given or headers.get("x-api-key") or headers.get("x-goog-api-key") or query.get("key", [""])[0]
-        token = given.encode("utf-8", "surrogateescape")
+        key = headers.get("authorization", "").partition(" ")[2].strip()
+        key = key or headers.get("x-api-key") or headers.get("x-goog-api-key") or query.get("key", [""])[0]
+        token = key.encode("utf-8", "surrogateescape")
         if not hmac.compare_digest(token, self._token):
             raise RequestRefusedError(401, "authentication_error", "This is not the token of this run.")
 

@@ -66,8 +66,8 @@ class Draws:
         ids = answers[self._id].to_numpy()
         numbers, names = pd.factorize(ids, sort=True)  # so ids of a group keep their order under new names
         known = pd.Index(names)
-        found = known.get_indexer(pd.Index(submission[self._id].to_numpy()))
-        if min(numbers.min(initial=0), found.min(initial=0)) < 0:
+        positions = known.get_indexer(pd.Index(submission[self._id].to_numpy()))
+        if min(numbers.min(initial=0), positions.min(initial=0)) < 0:
             raise ValueError("there are ids that the other side does not have")
         self._parts = pd.Index([])  # the values of the column, where a group may hold several
         if group_of is None:
@@ -80,7 +80,7 @@ class Draws:
         self.count = int(groups.max(initial=-1)) + 1
         self._ids = Members(groups, self.count)
         self._sides = [
-            (submission, Members(found, len(known))),
+            (submission, Members(positions, len(known))),
             (answers, Members(numbers, len(known))),
         ]
 
@@ -108,8 +108,8 @@ def _groups(answers: pd.DataFrame, ids: np.ndarray, rows: np.ndarray, declared: 
     if "column" in declared:
         return pd.factorize(answers[declared["column"]].to_numpy()[rows])[0]
     if "pattern" in declared:
-        found = [re.match(declared["pattern"], str(id)) for id in ids]
-        return pd.factorize(np.array([match[0] if match else "" for match in found], dtype=object))[0]
+        matches = [re.match(declared["pattern"], str(id)) for id in ids]
+        return pd.factorize(np.array([match[0] if match else "" for match in matches], dtype=object))[0]
     return np.arange(len(ids))
 
 

@@ -76,7 +76,9 @@ def grade_csv_under_profiles(
     """The report of a submission under each profile; `options` are those of `grade_csv`."""
     competitions = [registry.with_profile(profile).get_competition(competition_id) for profile in PROFILES]
     require_same_tests(*competitions)
-    reports = {one.profile: grade_csv(path_to_submission, one, **options) for one in competitions}
+    reports = {
+        competition.profile: grade_csv(path_to_submission, competition, **options) for competition in competitions
+    }
     return {profile: replace(report, seen=_seen(profile)) for profile, report in reports.items()}
 
 
@@ -145,23 +147,26 @@ def _same_answers(first: Competition, later: Competition, key: Sequence[str]) ->
         return True
     if {first.answers.suffix, later.answers.suffix} != {".csv"}:
         return False
-    tables = [pd.read_csv(one.answers, dtype=str, keep_default_na=False, na_filter=False) for one in (first, later)]
+    tables = [
+        pd.read_csv(competition.answers, dtype=str, keep_default_na=False, na_filter=False)
+        for competition in (first, later)
+    ]
     columns = [name for name in tables[0] if name in tables[1]]
     if not {*key} < {*columns} or len(tables[0]) != len(tables[1]):
         return False
-    one, other = (table.sort_values([*key], kind="stable", ignore_index=True) for table in tables)
-    return all(_agree(one[name].to_numpy(object), other[name].to_numpy(object)) for name in columns)
+    first_table, later_table = (table.sort_values([*key], kind="stable", ignore_index=True) for table in tables)
+    return all(_agree(first_table[name].to_numpy(object), later_table[name].to_numpy(object)) for name in columns)
 
 
-def _agree(cells: "np.ndarray", others: "np.ndarray") -> bool:
+def _agree(cells: "np.ndarray", later_cells: "np.ndarray") -> bool:
     """Whether v1's cells say what v2's do: v1 prints fewer digits of some, and nothing for words such as `NA`."""
     import numpy as np
     import pandas as pd
 
     from mlebench.engine.frames import NA_TOKENS
 
-    different = cells != others
-    texts = [cells[different], others[different]]
+    different = cells != later_cells
+    texts = [cells[different], later_cells[different]]
     numbers = [np.asarray(pd.to_numeric(pd.Series(text, dtype=object), errors="coerce"), float) for text in texts]
     missing = (texts[0] == "") & np.isin(texts[1].astype(str), [*NA_TOKENS])
     return bool((np.isclose(*numbers, rtol=1e-6, atol=1e-9) | missing).all())

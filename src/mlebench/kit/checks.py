@@ -36,8 +36,8 @@ def require_only_columns(submission: pd.DataFrame, id: str, others: Sequence[str
     """The id column, first unless that does not matter, and exactly the others, in any order."""
     require_columns(submission, [id, *others])
     if len(submission.columns) != len(others) + 1 or (id_first and submission.columns[0] != id):
-        place, wanted = f", `{id}` first" if id_first else "", ", ".join([id, *others])
-        raise InvalidSubmissionError(f"Submission must have exactly these columns{place}: {wanted}.")
+        order, wanted = f", `{id}` first" if id_first else "", ", ".join([id, *others])
+        raise InvalidSubmissionError(f"Submission must have exactly these columns{order}: {wanted}.")
 
 
 def _require_answers(answers: pd.DataFrame, names: Sequence[str]) -> None:
@@ -191,13 +191,13 @@ def split_records(
     for number, cell in enumerate(cells.tolist()):
         if not isinstance(cell, str):
             raise InvalidSubmissionError(f"Column `{name}` must hold text in every row; it has numbers or empty cells.")
-        found = cell.split(sep) if cell.strip() else []
-        if len(found) % parts:
+        values = cell.split(sep) if cell.strip() else []
+        if len(values) % parts:
             raise InvalidSubmissionError(
-                f"Column `{name}` must hold {parts} values for each object; {_short(cell)!r} has {len(found)} in all."
+                f"Column `{name}` must hold {parts} values for each object; {_short(cell)!r} has {len(values)} in all."
             )
-        numbers += [number] * (len(found) // parts)
-        words += found
+        numbers += [number] * (len(values) // parts)
+        words += values
     return np.array(numbers, dtype=int), [words[part::parts] for part in range(parts)]
 
 

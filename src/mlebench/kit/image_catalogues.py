@@ -28,11 +28,11 @@ class ImageCatalogue:
 
     @classmethod
     def read(cls, raw: Raw, name: str, *, id: str = "id", encoding: str = "utf-8") -> "ImageCatalogue":
-        others = raw.json_with_records(name, "images", "annotations", encoding=encoding)
-        images, annotations = others.pop("images"), others.pop("annotations")
+        parts = raw.json_with_records(name, "images", "annotations", encoding=encoding)
+        images, annotations = parts.pop("images"), parts.pop("annotations")
         if len(images) != len(annotations) or (images and images.values(id) != annotations.values("image_id")):
             raise RawDataError(f"{name} does not list images and annotations in one order")
-        return cls(images, annotations, others, id, images.values("file_name") if images else [])
+        return cls(images, annotations, parts, id, images.values("file_name") if images else [])
 
     @property
     def categories(self) -> list[int]:

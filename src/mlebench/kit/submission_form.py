@@ -67,10 +67,10 @@ class SubmissionForm:
 
     def read(self, source: Any) -> pd.DataFrame:
         """The rows of the sample in its order, with the submission's predictions; raises if anything is wrong."""
-        given = _read_text(source)
-        self._require_columns([*given])
-        order = self._rows_of_sample(given)
-        predicted = {name: _CONVERTERS[kind](name, given[name][order]) for name, kind in self.kinds.items()}
+        texts = _read_text(source)
+        self._require_columns([*texts])
+        order = self._rows_of_sample(texts)
+        predicted = {name: _CONVERTERS[kind](name, texts[name][order]) for name, kind in self.kinds.items()}
         return pd.DataFrame({**self.ids, **predicted})
 
     def read_answers(self, path: Path) -> pd.DataFrame:
@@ -87,24 +87,24 @@ class SubmissionForm:
         sample = _read_text(BytesIO(self.sample))
         return {name: _as_whole(sample[name]) if _are_whole(sample[name]) else sample[name] for name in self.key}
 
-    def _require_columns(self, given: list[str]) -> None:
+    def _require_columns(self, columns: list[str]) -> None:
         wanted = [*self.key, *self.kinds]
-        if missing := [name for name in wanted if name not in given]:
+        if missing := [name for name in wanted if name not in columns]:
             raise InvalidSubmissionError(f"Submission is missing the following columns: {', '.join(missing)}.")
-        if unknown := [name for name in given if name not in wanted]:
+        if unknown := [name for name in columns if name not in wanted]:
             advice = did_you_mean(_short(unknown[0]), wanted, f"the columns are {', '.join(wanted[:9])}")
             raise InvalidSubmissionError(f"Submission has a column too many, {_short(unknown[0])!r}; {advice}.")
 
-    def _rows_of_sample(self, given: Mapping[str, np.ndarray]) -> np.ndarray:
+    def _rows_of_sample(self, texts: Mapping[str, np.ndarray]) -> np.ndarray:
         """For each row of the sample, the number of the submission's row with its id."""
-        columns = [_like(self.ids[name], given[name]) for name in self.key]
+        columns = [_like(self.ids[name], texts[name]) for name in self.key]
         if all(map(np.array_equal, columns, self.ids.values())):  # a table of millions of ids takes gigabytes
             return np.arange(len(columns[0]))
         wanted, ids = _index([*self.ids.values()]), _index(columns)
         for fault, wrong in (("is unknown", ~ids.isin(wanted)), ("is repeated", ids.duplicated())):
             if wrong.any():
                 row = int(np.argmax(wrong))
-                id = self._shown(given, row)
+                id = self._shown(texts, row)
                 raise InvalidSubmissionError(
                     f"{id}, in row {row + 1}, {fault}: give each row of the sample submission once."
                 )

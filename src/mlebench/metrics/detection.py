@@ -168,11 +168,13 @@ def coco_average_precision(
 
 def box_iou(found: np.ndarray, true: np.ndarray) -> np.ndarray:
     """Intersection over union (found × true) of boxes (left, top, right, bottom); 0 where the union is not positive."""
-    one, other = found[:, None], true[None]
+    found_boxes, true_boxes = found[:, None], true[None]
     with np.errstate(all="ignore"):  # boxes may hold anything
-        sides = np.minimum(one[..., 2:], other[..., 2:]) - np.maximum(one[..., :2], other[..., :2])
+        size, true_size = (box[..., 2:] - box[..., :2] for box in (found_boxes, true_boxes))
+        ends = np.minimum(found_boxes[..., 2:], true_boxes[..., 2:])
+        sides = ends - np.maximum(found_boxes[..., :2], true_boxes[..., :2])
         shared = np.maximum(sides, 0).prod(axis=2)
-        union = (one[..., 2:] - one[..., :2]).prod(axis=2) + (other[..., 2:] - other[..., :2]).prod(axis=2) - shared
+        union = size.prod(axis=2) + true_size.prod(axis=2) - shared
         return np.where(union > 0, shared / union, 0)
 
 
@@ -223,15 +225,15 @@ def yaw_box_iou(found: np.ndarray, true: np.ndarray) -> np.ndarray:
     return result
 
 
-def _ground_intersections(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _ground_intersections(boxes: np.ndarray, partners: np.ndarray) -> np.ndarray:
     """The area that each box shares with its partner, seen from above.
 
     In the other box's own axes, the outline of the first is pressed into that box, one axis after the other: what is
     beyond an edge ends up on the edge, where it has no area.
     """
-    axes = np.stack(_directions(other), axis=1)  # pairs × (length, width) × (x, y)
-    outline = np.einsum("pax,pcx->pca", axes, yaw_box_corners(one) - other[:, None, :2])
-    for axis, half in ((0, other[:, 4] / 2), (1, other[:, 3] / 2)):
+    axes = np.stack(_directions(partners), axis=1)  # pairs × (length, width) × (x, y)
+    outline = np.einsum("pax,pcx->pca", axes, yaw_box_corners(boxes) - partners[:, None, :2])
+    for axis, half in ((0, partners[:, 4] / 2), (1, partners[:, 3] / 2)):
         outline = _pressed(outline, axis, half[:, None])
     x, y = np.moveaxis(outline, 2, 0)
     return np.abs(np.sum(x * np.roll(y, -1, axis=1) - y * np.roll(x, -1, axis=1), axis=1)) / 2
@@ -329,11 +331,13 @@ def _not_below(overlap: float, best: float) -> bool:
 
 def _coco_overlaps(found: np.ndarray, true: np.ndarray, corners_as_sizes: bool) -> np.ndarray:
     """Intersection over union (found × true) as COCO's program computes it, whatever boxes hold."""
-    one, other = found[:, None], true[None]
+    found_boxes, true_boxes = found[:, None], true[None]
     with np.errstate(all="ignore"):
-        size, other_size = (box[..., 2:] if corners_as_sizes else box[..., 2:] - box[..., :2] for box in (one, other))
-        ends = np.fmin(size + one[..., :2], other_size + other[..., :2])  # prefers a number to NaN
-        sides = ends - np.fmax(one[..., :2], other[..., :2])
+        size, other_size = (
+            box[..., 2:] if corners_as_sizes else box[..., 2:] - box[..., :2] for box in (found_boxes, true_boxes)
+        )
+        ends = np.fmin(size + found_boxes[..., :2], other_size + true_boxes[..., :2])  # prefers a number to NaN
+        sides = ends - np.fmax(found_boxes[..., :2], true_boxes[..., :2])
         shared = sides.prod(axis=2)
         union = size.prod(axis=2) + other_size.prod(axis=2) - shared
         return np.where((sides <= 0).any(axis=2), 0, shared / union)

@@ -94,7 +94,7 @@ def mean_percentile_distance(y_true: np.ndarray, y_pred: np.ndarray, groups: np.
     order = np.argsort(codes, kind="stable")
     distances = haversine_distances(y_true, y_pred)[order]
     of_groups = np.split(distances, np.flatnonzero(np.diff(codes[order])) + 1)
-    return np.float64(np.mean([np.quantile(some, (0.5, 0.95)).mean() for some in of_groups]))
+    return np.float64(np.mean([np.quantile(group, (0.5, 0.95)).mean() for group in of_groups]))
 
 
 def pearson(y_true: np.ndarray, y_pred: np.ndarray, *, undefined_value: float = float("nan")) -> float:

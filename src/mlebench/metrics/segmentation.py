@@ -66,9 +66,9 @@ def _area(runs: Ranges) -> int:
     return int((ends - starts).sum())
 
 
-def _overlap(one: Ranges, other: Ranges) -> int:
+def _overlap(ranges: Ranges, other: Ranges) -> int:
     """How many pixels both have."""
-    starts, ends = one
+    starts, ends = ranges
     return int((_covered(other, ends) - _covered(other, starts)).sum())
 
 
@@ -125,16 +125,16 @@ def _farthest_square(mask: np.ndarray, other: np.ndarray, spacing: np.ndarray) -
             farthest, remaining = square, remaining[~touched]
         if not len(remaining):
             return farthest
-    points, others = (
+    points, other_points = (
         np.array(np.unravel_index(places, padded.shape)) * spacing[:, None]
         for places in (remaining, np.flatnonzero(padded))
     )
     bounds = np.full(len(remaining), np.inf)
     while len(bounds):
-        squares = _squares(others, points[:, np.argmax(bounds)])
+        squares = _squares(other_points, points[:, np.argmax(bounds)])
         nearest = np.argmin(squares)
         farthest = max(farthest, float(squares[nearest]))
-        bounds = np.minimum(bounds, _squares(points, others[:, nearest]))
+        bounds = np.minimum(bounds, _squares(points, other_points[:, nearest]))
         running = bounds > farthest
         points, bounds = points[:, running], bounds[running]
     return farthest

@@ -69,26 +69,26 @@ def count_findings(outcomes: Sequence[RunOutcome], *, claimed: bool = False) -> 
     tools = dict.fromkeys(tool for outcome in outcomes for tool in outcome.findings or {})
     rows = []
     for tool in sorted(tools):
-        told = [outcome.findings[tool] for outcome in outcomes if outcome.findings and tool in outcome.findings]
-        for row in (*_detector_counts(told), *_judge_counts(told)):
+        summaries = [outcome.findings[tool] for outcome in outcomes if outcome.findings and tool in outcome.findings]
+        for row in (*_detector_counts(summaries), *_judge_counts(summaries)):
             trust = "; ".join(part for part in (CLAIMED if claimed else "", row.pop("trust", "")) if part)
             rows.append(FindingCount(tool=tool, not_inspected=len(outcomes) - row["of"], trust=trust or None, **row))
     return rows
 
 
-def _detector_counts(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    categories = Counter(one["category"] for one in told if one["category"])
+def _detector_counts(summaries: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    categories = Counter(summary["category"] for summary in summaries if summary["category"])
     if categories:
         counted = sorted(categories.items(), key=lambda item: (-item[1], item[0]))
     else:
-        counted = [(kind, sum(one[kind] > 0 for one in told)) for kind in KINDS]
-    yield from ({"finding": name, "runs": count, "of": len(told)} for name, count in counted)
+        counted = [(kind, sum(summary[kind] > 0 for summary in summaries)) for kind in KINDS]
+    yield from ({"finding": name, "runs": count, "of": len(summaries)} for name, count in counted)
 
 
-def _judge_counts(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _judge_counts(summaries: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Answers from different judges, rubrics or calibrations are counted separately."""
     answers: dict[tuple[str, ...], list[str]] = {}
-    for judge in (one[JUDGE] for one in told if one[JUDGE]):
+    for judge in (summary[JUDGE] for summary in summaries if summary[JUDGE]):
         for id, answer in judge["answers"].items():
             answers.setdefault((id, judge["model"], judge["rubric"], judge["trust"][id]), []).append(answer)
     for (id, model, _, trust), said in answers.items():

@@ -156,7 +156,7 @@ def _condition_notes(standings: Standings) -> Iterator[str]:
     for entry in entries:
         if pooled := entry.conditions.pooled_text:
             yield f"The runs of {entry.agent} are pooled over {pooled}: machines decided, as nothing was requested."
-    if unfair := [one.title for one in columns(standings) if one.kind == "condition"]:
+    if unfair := [condition.title for condition in columns(standings) if condition.kind == "condition"]:
         yield f"Entries are not like with like: they differ in {', '.join(unfair)}. --strict refuses to compare them."
 
 
@@ -200,7 +200,8 @@ def _with_kind(label: str, kind: str) -> str:
 def _left_out_table(standings: Standings) -> TextTable:
     left_out = standings.recount.left_out if standings.recount else []
     rows = [
-        [one.competition, ", ".join(_with_kind(badge.label, badge.kind) for badge in one.badges)] for one in left_out
+        [omission.competition, ", ".join(_with_kind(badge.label, badge.kind) for badge in omission.badges)]
+        for omission in left_out
     ]
     return TextTable("Left out", ["left out", "because of"], rows, keys=1)
 
@@ -227,11 +228,11 @@ def _scopes(standings: Standings, *kinds: str) -> Iterator[tuple[EntryStandings,
 
 
 def _titles(standings: Standings) -> list[str]:
-    return [one.title for one in columns(standings)]
+    return [condition.title for condition in columns(standings)]
 
 
 def _texts(standings: Standings, row: EntryStandings) -> list[str]:
-    return [row.entry.conditions.texts[one.name] for one in columns(standings)]
+    return [row.entry.conditions.texts[condition.name] for condition in columns(standings)]
 
 
 def _key_cells(standings: Standings, row: EntryStandings, scope: Scope, without: str) -> list[str]:
@@ -274,20 +275,26 @@ def total(value: float | None, places: int, unknown: int | None, calls: float | 
 
 def _extra_tables(standings: Standings) -> list[TextTable]:
     header = ["agent", "minus", "split", "figure", "competitions", "seeds", "difference", LIMITS, "probability better"]
-    unfair = any(one.unlike for one in standings.comparisons)
+    unfair = any(comparison.unlike for comparison in standings.comparisons)
     compared = [
-        [one.one, one.other, f"{one.scope}{without}", figure.replace("_", " "), str(one.competitions)]
-        + [f"{one.seeds[0]} and {one.seeds[1]}", *_difference(figure, difference)]
-        + [unlike_text(one.unlike) or "-"] * unfair
+        [
+            comparison.one,
+            comparison.other,
+            f"{comparison.scope}{without}",
+            figure.replace("_", " "),
+            str(comparison.competitions),
+        ]
+        + [f"{comparison.seeds[0]} and {comparison.seeds[1]}", *_difference(figure, difference)]
+        + [unlike_text(comparison.unlike) or "-"] * unfair
         for counted, without in with_recount(standings)
-        for one in counted.comparisons
-        for figure, difference in one.differences.items()
+        for comparison in counted.comparisons
+        for figure, difference in comparison.differences.items()
     ]
     needs = [
-        [" and ".join(one.agents), f"{one.scope}{without}", str(one.competitions), f"{one.difference:g}"]
-        + [_number(one.seeds, 0)]
+        [" and ".join(need.agents), f"{need.scope}{without}", str(need.competitions), f"{need.difference:g}"]
+        + [_number(need.seeds, 0)]
         for counted, without in with_recount(standings)
-        for one in counted.needs
+        for need in counted.needs
     ]
     published = [
         [entry.agent, entry.models, f"{entry.hours:g}", entry.date]
@@ -366,9 +373,9 @@ def _rows(standings: Standings) -> Iterator[dict[str, Any]]:
     if recount := standings.recount:
         whole_recount = whole | {"without": ",".join(recount.without)}
         yield from _scope_rows(recount.standings, whole_recount)
-        for one in recount.left_out:
-            for badge in one.badges:
-                key = {"kind": "left_out", "name": one.competition, "figure": badge.label}
+        for omission in recount.left_out:
+            for badge in omission.badges:
+                key = {"kind": "left_out", "name": omission.competition, "figure": badge.label}
                 yield whole_recount | key
     for row in standings.entries:
         conditions = _flat_conditions(row.entry.conditions, first)
@@ -379,10 +386,10 @@ def _rows(standings: Standings) -> Iterator[dict[str, Any]]:
             key = {"agent": row.entry.agent, "kind": "findings", "name": count.tool, "figure": count.finding}
             shares = {"mean": count.share} | {name: getattr(count, name) for name in FINDING_COLUMNS}
             yield conditions | whole | key | shares
-    for one in standings.published:
-        theirs = {"profile": "v1", "data": "published", "padded": one.padded}
-        for split, (mean, sem) in one.medals.items():
-            key = {"agent": f"{one.agent} / {one.models}", "kind": "split", "name": split, "figure": RATES[0]}
+    for entry in standings.published:
+        theirs = {"profile": "v1", "data": "published", "padded": entry.padded}
+        for split, (mean, sem) in entry.medals.items():
+            key = {"agent": f"{entry.agent} / {entry.models}", "kind": "split", "name": split, "figure": RATES[0]}
             yield theirs | key | {"mean": mean, "sem": sem}
 
 
@@ -435,12 +442,12 @@ def to_dict(standings: Standings) -> dict[str, Any]:
         "level": LEVEL,
         "conditions": {
             "alike": alike_text([row.entry.conditions for row in standings.entries]),
-            "differing": [one.name for one in columns(standings)],
+            "differing": [condition.name for condition in columns(standings)],
         },
         "entries": [_entry(row) for row in standings.entries],
-        "comparisons": [asdict(one) for one in standings.comparisons],
-        "seeds_needed": [asdict(one) for one in standings.needs],
-        "published": [asdict(one) for one in standings.published],
+        "comparisons": [asdict(comparison) for comparison in standings.comparisons],
+        "seeds_needed": [asdict(need) for need in standings.needs],
+        "published": [asdict(entry) for entry in standings.published],
         "recount": _recount(standings.recount) if standings.recount else None,
     }
 
@@ -449,13 +456,13 @@ def _recount(recount: Recount) -> dict[str, Any]:
     standings = recount.standings
     return {
         "without": list(recount.without),
-        "left_out": [msgspec.to_builtins(one) for one in recount.left_out],
+        "left_out": [msgspec.to_builtins(omission) for omission in recount.left_out],
         "unsized": recount.unsized,
         "entries": [
             {"agent": row.entry.agent, "scopes": [asdict(scope) for scope in row.scopes]} for row in standings.entries
         ],
-        "comparisons": [asdict(one) for one in standings.comparisons],
-        "seeds_needed": [asdict(one) for one in standings.needs],
+        "comparisons": [asdict(comparison) for comparison in standings.comparisons],
+        "seeds_needed": [asdict(need) for need in standings.needs],
     }
 
 

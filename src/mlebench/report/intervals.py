@@ -147,13 +147,13 @@ class MeanDifference:
         return replace(self, mean=factor * self.mean, low=factor * self.low, high=factor * self.high)
 
 
-def _difference_limits(one: Sample, other: Sample, z: float) -> tuple[float, float]:
+def _difference_limits(sample: Sample, other: Sample, z: float) -> tuple[float, float]:
     """Newcombe's method: the distances of both intervals' limits from their means, added as squares."""
-    (low, high), (other_low, other_high) = _limits(one, z), _limits(other, z)
-    mean = one.mean - other.mean
+    (low, high), (other_low, other_high) = _limits(sample, z), _limits(other, z)
+    mean = sample.mean - other.mean
     return (
-        mean - math.hypot(one.mean - low, other_high - other.mean),
-        mean + math.hypot(high - one.mean, other.mean - other_low),
+        mean - math.hypot(sample.mean - low, other_high - other.mean),
+        mean + math.hypot(high - sample.mean, other.mean - other_low),
     )
 
 

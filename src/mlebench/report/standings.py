@@ -225,7 +225,7 @@ def recount(standings: Standings, without: Collection[str]) -> Recount:
         badges = [*lookup.competition_badges(id), *(badge for entry in entries for badge in _badges_in(entry, id))]
         if why := {badge.label: badge for badge in badges if badge.kind in without}:
             left_out.append(LeftOut(id, tuple(why.values())))
-    ids = frozenset(one.competition for one in left_out)
+    ids = frozenset(omission.competition for omission in left_out)
     if not ids < shown.keys():
         raise PrerequisiteError(f"every competition has a badge of {', '.join(without)}: without them, nothing is left")
     sized = {outcome.competition for entry in entries for outcome in entry.outcomes if outcome.test_units is not None}
@@ -317,14 +317,14 @@ def _sets(competitions: Sequence[str], options: StandingsOptions) -> dict[str, l
     left out is taken away after that, so that a recount shows the same splits.
     """
     ran = set(competitions)
-    found = {
+    splits = {
         name: list(ids)
         for name, ids in options.splits.items()
         if options.asked or ran >= set(ids) or (options.pad and ran & set(ids))
     }
-    if not options.asked and all(set(ids) != ran for ids in found.values()):
-        found[GIVEN] = list(competitions)
-    counted = {name: [id for id in ids if id not in options.left_out] for name, ids in found.items()}
+    if not options.asked and all(set(ids) != ran for ids in splits.values()):
+        splits[GIVEN] = list(competitions)
+    counted = {name: [id for id in ids if id not in options.left_out] for name, ids in splits.items()}
     return {name: ids for name, ids in counted.items() if ids or not options.left_out}
 
 
@@ -346,18 +346,18 @@ def _scope(kind: str, name: str, competitions: Sequence[str], entry: Entry, opti
 
 
 def _pairs(
-    one: Entry, other: Entry, options: StandingsOptions
+    entry: Entry, other: Entry, options: StandingsOptions
 ) -> Iterable[tuple[str, list[str], OutcomeMatrix, OutcomeMatrix]]:
-    """The sets of competitions that both were run on."""
+    """The sets of competitions that both were run on, each with its name and the outcomes of both entries."""
     theirs = set(other.competitions)
-    common = [id for id in one.competitions if id in theirs]
+    common = [id for id in entry.competitions if id in theirs]
     for name, ids in _sets(common, options).items():
         shared = [id for id in ids if options.pad or id in common]
         if shared:
             yield (
                 name,
                 shared,
-                OutcomeMatrix(one, shared, pad=options.pad),
+                OutcomeMatrix(entry, shared, pad=options.pad),
                 OutcomeMatrix(other, shared, pad=options.pad),
             )
 
@@ -370,21 +370,21 @@ def compare(one: Entry, other: Entry, options: StandingsOptions) -> Iterator[Com
         yield Comparison(one.agent, other.agent, name, len(ids), (first.seeds, second.seeds), differences, apart)
 
 
-def _difference(one: OutcomeMatrix, other: OutcomeMatrix, figure: str) -> MeanDifference | None:
-    samples = _samples(one, other, figure)
+def _difference(matrix: OutcomeMatrix, other: OutcomeMatrix, figure: str) -> MeanDifference | None:
+    samples = _samples(matrix, other, figure)
     return MeanDifference.of(*samples).scaled(SCALES[figure]) if samples else None
 
 
-def _samples(one: OutcomeMatrix, other: OutcomeMatrix, figure: str) -> tuple[Sample, Sample] | None:
-    known = one.known(figure) & other.known(figure)
-    return (Sample.of(one.values(figure, known)), Sample.of(other.values(figure, known))) if known else None
+def _samples(matrix: OutcomeMatrix, other: OutcomeMatrix, figure: str) -> tuple[Sample, Sample] | None:
+    known = matrix.known(figure) & other.known(figure)
+    return (Sample.of(matrix.values(figure, known)), Sample.of(other.values(figure, known))) if known else None
 
 
-def _needs(one: Entry, other: Entry, options: StandingsOptions) -> Iterable[SeedsNeeded]:
+def _needs(entry: Entry, other: Entry, options: StandingsOptions) -> Iterable[SeedsNeeded]:
     if options.power is None:
         return
-    agents = (one.agent,) if one is other else (one.agent, other.agent)
-    for name, ids, first, second in _pairs(one, other, options):
+    agents = (entry.agent,) if entry is other else (entry.agent, other.agent)
+    for name, ids, first, second in _pairs(entry, other, options):
         samples = _samples(first, second, "any_medal")
         yield SeedsNeeded(
             agents, name, len(ids), options.power, seeds_needed(*samples, options.power / 100) if samples else None

@@ -41,22 +41,22 @@ class UsageTotals:
 
     @classmethod
     def of(cls, outcomes: Iterable[RunOutcome]) -> "UsageTotals":
-        told = [outcome for outcome in outcomes if outcome.rerolls is not None]
-        if not told:
+        runs = [outcome for outcome in outcomes if outcome.rerolls is not None]
+        if not runs:
             return cls()
-        tokens = {kind: [(outcome.tokens or {}).get(kind) for outcome in told] for kind in TOKENS}
-        calls, costs = [outcome.calls for outcome in told], [outcome.cost for outcome in told]
+        tokens = {kind: [(outcome.tokens or {}).get(kind) for outcome in runs] for kind in TOKENS}
+        calls, costs = [outcome.calls for outcome in runs], [outcome.cost for outcome in runs]
         pairs = zip(tokens["input"], tokens["output"], strict=True)
-        without_tokens = sum(None in pair or run.is_lower_bound for pair, run in zip(pairs, told, strict=True))
-        without_cost = sum(run.cost is None or run.is_lower_bound for run in told)
+        without_tokens = sum(None in pair or run.is_lower_bound for pair, run in zip(pairs, runs, strict=True))
+        without_cost = sum(run.cost is None or run.is_lower_bound for run in runs)
         return cls(
-            hours=_total([outcome.hours for outcome in told]),
-            gpu_hours=_total([outcome.gpu_hours for outcome in told]),
-            starts=_total([outcome.starts for outcome in told]),
-            rerolls=sum(outcome.rerolls or 0 for outcome in told),
-            unsealed=sum(outcome.sealed is False for outcome in told),
-            infra_errors=sum(outcome.ended == INFRA_ERROR for outcome in told),
-            model_unavailable=sum(outcome.ended == MODEL_UNAVAILABLE for outcome in told),
+            hours=_total([outcome.hours for outcome in runs]),
+            gpu_hours=_total([outcome.gpu_hours for outcome in runs]),
+            starts=_total([outcome.starts for outcome in runs]),
+            rerolls=sum(outcome.rerolls or 0 for outcome in runs),
+            unsealed=sum(outcome.sealed is False for outcome in runs),
+            infra_errors=sum(outcome.ended == INFRA_ERROR for outcome in runs),
+            model_unavailable=sum(outcome.ended == MODEL_UNAVAILABLE for outcome in runs),
             calls=_total(calls),
             tokens={kind: _total(counts) for kind, counts in tokens.items()},
             cost=_total(costs),

@@ -45,15 +45,15 @@ def normalized_source(source: str | Path) -> str:
 
 def normalized_names(names: Iterable[str]) -> list[str]:
     """The canonical forms of names that may be installed, each once."""
-    found = set()
+    canonical_names = set()
     for name in names:
         canonical_name = canonical(name)
         if canonical_name is None:
             raise RequestError(f"--packages-allow: {name!r} is not the name of a package; versions do not belong there")
-        found.add(canonical_name)
-    if not found:
+        canonical_names.add(canonical_name)
+    if not canonical_names:
         raise RequestError("--packages-allow names no package")
-    return sorted(found)
+    return sorted(canonical_names)
 
 
 def read_names(file: Path) -> list[str]:

@@ -28,8 +28,8 @@ def progress(counts: Mapping[str, int]) -> Markup:
         share = 100 * counts[name] / total
         parts += [_bar(name, left, share, 0, "100%")] if share else []
         left += share
-    told = ", ".join(f"{counts[name]} {name}" for name in ("ended", "failed", "running", "planned"))
-    return _fluid("progress", f"of {counts['runs']} runs: {told}", parts)
+    label = ", ".join(f"{counts[name]} {name}" for name in ("ended", "failed", "running", "planned"))
+    return _fluid("progress", f"of {counts['runs']} runs: {label}", parts)
 
 
 def share(part: float, label: str) -> Markup:
@@ -118,8 +118,8 @@ def over_time(points: Sequence[ScorePoint], thresholds: Mapping[str, float], low
     for name, y in _apart(heights).items():
         text = f"{name} {thresholds[name]:g}"
         parts.append(f'<text class="{name}" x="100%" y="{y - 4:.1f}" text-anchor="end">{text}</text>')
-    told = f"{len(points)} submissions" + (f", the last score {scores[-1]:g}" if scores else "")
-    return _fluid("over-time", told, parts)
+    label = f"{len(points)} submissions" + (f", the last score {scores[-1]:g}" if scores else "")
+    return _fluid("over-time", label, parts)
 
 
 def _steps(points: Sequence[ScorePoint], shown: Range, whole: float) -> Iterator[str]:

@@ -95,7 +95,7 @@ def _attempt(attempt: Attempt, run: Run) -> AttemptView | None:
 
 
 def _events(
-    run: Run, attempts: Sequence[AttemptView], kept: Sequence[KeptSubmission], zero: float | None
+    run: Run, attempts: Sequence[AttemptView], submissions: Sequence[KeptSubmission], zero: float | None
 ) -> list[EventView]:
     record = run.record
     events = [_event(seconds_of(record.planned_at), "planned", "Planned", None, zero)]
@@ -106,7 +106,7 @@ def _events(
         if is_last and attempt.is_agent_start_known:
             events.append(_event(attempt.agent_began, "started", "Agent started", None, zero))
         if is_last:
-            events += _kept_events(attempt.agent_began, kept, zero)
+            events += _kept_events(attempt.agent_began, submissions, zero)
         if attempt.ended is not None and not (is_last and record.is_final):
             text = f"Attempt {attempt.number} ended: {attempt.ended.replace('_', ' ')}"
             events.append(_event(attempt.end, attempt.ended, text, attempt.detail, zero))
@@ -117,16 +117,16 @@ def _events(
     return events
 
 
-def _kept_events(begin: float, kept: Sequence[KeptSubmission], zero: float | None) -> list[EventView]:
+def _kept_events(begin: float, submissions: Sequence[KeptSubmission], zero: float | None) -> list[EventView]:
     """The first and the last submission."""
-    if not kept:
+    if not submissions:
         return []
-    if len(kept) == 1:
-        return [_event(begin + kept[0].seconds, "kept", "Submission kept", None, zero)]
-    in_all = f", {len(kept)} in all" if len(kept) > 2 else ""
+    if len(submissions) == 1:
+        return [_event(begin + submissions[0].seconds, "kept", "Submission kept", None, zero)]
+    in_all = f", {len(submissions)} in all" if len(submissions) > 2 else ""
     return [
-        _event(begin + kept[0].seconds, "kept", "First submission kept", None, zero),
-        _event(begin + kept[-1].seconds, "kept", f"Last submission kept{in_all}", None, zero),
+        _event(begin + submissions[0].seconds, "kept", "First submission kept", None, zero),
+        _event(begin + submissions[-1].seconds, "kept", f"Last submission kept{in_all}", None, zero),
     ]
 
 

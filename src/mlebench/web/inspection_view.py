@@ -172,9 +172,9 @@ def _side(side: Json) -> PassageSide:
     text = side.get("text")
     text = text if isinstance(text, str) else ""
     cell, line, lines = (number_of(side.get(name)) for name in ("cell", "line", "lines"))
-    place = [one_line(side.get("file"), 120), f"cell {cell}" if cell else "", f"line {line}" if line else ""]
+    parts = [one_line(side.get("file"), 120), f"cell {cell}" if cell else "", f"line {line}" if line else ""]
     more = max(0, int(lines or 0) - text.count("\n") - 1)
-    return PassageSide(place=", ".join(part for part in place if part), text=text, more=more)
+    return PassageSide(place=", ".join(part for part in parts if part), text=text, more=more)
 
 
 def _dict(value: Any) -> Json:

@@ -139,9 +139,9 @@ def amount(value: float | None) -> str:
     """A count of tokens or calls, rounded if it is large."""
     if value is None:
         return "–"
-    for unit, one in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if value >= 10 * one:
-            return f"{value / one:,.1f} {unit}"
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= 10 * size:
+            return f"{value / size:,.1f} {unit}"
     return f"{value:,.0f}"
 
 

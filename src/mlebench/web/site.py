@@ -64,8 +64,8 @@ class StandingsSection:
 
     def _slugs(self) -> Iterator[str]:
         taken: set[str] = set()
-        for found in self.standings.entries:
-            base = re.sub(r"[^a-z0-9]+", "-", found.entry.agent.lower()).strip("-")[:60] or "agent"
+        for row in self.standings.entries:
+            base = re.sub(r"[^a-z0-9]+", "-", row.entry.agent.lower()).strip("-")[:60] or "agent"
             slug, number = base, 2
             while slug in taken:
                 slug, number = f"{base}-{number}", number + 1

@@ -38,8 +38,8 @@ class SiteReader:
             sections = []
             kinds = [(group.record.profile, bool(group.record.twin)) for group in groups]
             for kind in sorted(set(kinds)):
-                some = [group for group, its_kind in zip(groups, kinds, strict=True) if its_kind == kind]
-                section = self._section(kind, some)
+                section_groups = [group for group, its_kind in zip(groups, kinds, strict=True) if its_kind == kind]
+                section = self._section(kind, section_groups)
                 if isinstance(section, StandingsSection):
                     sections.append(section)
                 elif section:
@@ -47,17 +47,17 @@ class SiteReader:
             return Site(sections, groups, self._registry, live=True, files=self._files, faults=tuple(faults))
 
     def _groups(self) -> tuple[list["_FreshGroup"], list[str]]:
-        found: dict[str, _FreshGroup] = {}
+        groups: dict[str, _FreshGroup] = {}
         faults = []
         for folder in self._folders:
             for group in [Group.read(folder)] if is_group(folder) else groups_in(folder):
                 name = group.paths.root.name
-                if name in found and found[name].paths.root != group.paths.root:
+                if name in groups and groups[name].paths.root != group.paths.root:
                     faults.append(f"There are two run groups called {name}; the one in {folder} is not shown.")
                     continue
                 fresh = _FreshGroup(group.paths, group.record, tuple(self._read(group, faults)))
-                found[name] = fresh
-        return sorted(found.values(), key=lambda group: group.paths.root.name, reverse=True), faults
+                groups[name] = fresh
+        return sorted(groups.values(), key=lambda group: group.paths.root.name, reverse=True), faults
 
     def _read(self, group: Group, faults: list[str]) -> Iterator[Run]:
         if group.record.origin:

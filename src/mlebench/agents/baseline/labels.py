@@ -208,10 +208,12 @@ def in_files(sample: pd.DataFrame, targets: list[str], files: Files, description
     return None
 
 
-def _folders(files: Sequence[File], others: set[str]) -> list[str]:
+def _folders(files: Sequence[File], test_folders: set[str]) -> list[str]:
     """A folder that test files also have does not name a class."""
     names = [file.parts[-2] if len(file.parts) > 1 else "" for file in files]
-    return ["" if name in others or name.casefold() in NO_CLASS_FOLDERS or name[:1] == "_" else name for name in names]
+    return [
+        "" if name in test_folders or name.casefold() in NO_CLASS_FOLDERS or name[:1] == "_" else name for name in names
+    ]
 
 
 def _ends_of_names(files: Sequence[File]) -> list[str]:

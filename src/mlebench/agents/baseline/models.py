@@ -90,7 +90,7 @@ def _prior(problem: Problem, truth: np.ndarray) -> Predict:
         middle = np.expm1(np.log1p(np.clip(truth, 0, None)).mean(0))
     else:
         middle = np.median(truth, 0) if problem.metric == "mae" else truth.mean(0)
-    return lambda asked: np.tile(middle, (len(asked), 1))
+    return lambda rows: np.tile(middle, (len(rows), 1))
 
 
 class _Scaled:
@@ -128,7 +128,7 @@ def _linear(problem: Problem, features: Features, truth: np.ndarray, settings: d
     model = Ridge(alpha=(1 if features.sparse.shape[1] else 10) / settings["strength"], solver="auto")
     target = _onto_scale(problem, truth)
     model.fit(inputs, target)
-    return lambda asked: _from_scale(problem, model.predict(scaled.all(asked)).reshape(len(asked), -1))
+    return lambda rows: _from_scale(problem, model.predict(scaled.all(rows)).reshape(len(rows), -1))
 
 
 def _neighbours(problem: Problem, features: Features, truth: np.ndarray, settings: dict[str, Any]) -> Predict:
@@ -138,10 +138,10 @@ def _neighbours(problem: Problem, features: Features, truth: np.ndarray, setting
         make = lambda: KNeighborsClassifier(count, weights="distance")  # noqa: E731
         predict = _of_classifiers(problem, make, scaled.dense(features), truth, scaled.dense)
         prior = _prior(problem, truth)
-        return lambda asked: 0.9 * predict(asked) + 0.1 * prior(asked)
+        return lambda rows: 0.9 * predict(rows) + 0.1 * prior(rows)
     model = KNeighborsRegressor(count, weights="distance")
     model.fit(scaled.dense(features), _onto_scale(problem, truth))
-    return lambda asked: _from_scale(problem, model.predict(scaled.dense(asked)).reshape(len(asked), -1))
+    return lambda rows: _from_scale(problem, model.predict(scaled.dense(rows)).reshape(len(rows), -1))
 
 
 def _forest(problem: Problem, features: Features, truth: np.ndarray, settings: dict[str, Any]) -> Predict:
@@ -152,10 +152,10 @@ def _forest(problem: Problem, features: Features, truth: np.ndarray, settings: d
         make = lambda: ExtraTreesClassifier(**options)  # noqa: E731
         predict = _of_classifiers(problem, make, scaled.filled(features), truth, scaled.filled)
         prior = _prior(problem, truth)
-        return lambda asked: 0.97 * predict(asked) + 0.03 * prior(asked)
+        return lambda rows: 0.97 * predict(rows) + 0.03 * prior(rows)
     model = ExtraTreesRegressor(**options)
     model.fit(scaled.filled(features), _onto_scale(problem, truth))
-    return lambda asked: _from_scale(problem, model.predict(scaled.filled(asked)).reshape(len(asked), -1))
+    return lambda rows: _from_scale(problem, model.predict(scaled.filled(rows)).reshape(len(rows), -1))
 
 
 def _boosting(problem: Problem, features: Features, truth: np.ndarray, settings: dict[str, Any]) -> Predict:
@@ -164,14 +164,14 @@ def _boosting(problem: Problem, features: Features, truth: np.ndarray, settings:
     options |= {"random_state": problem.seed, "early_stopping": False, "l2_regularization": 1.0}
     if problem.kind == "classes" or (problem.kind == "flags" and _is_binary(truth)):
         make = lambda: HistGradientBoostingClassifier(**options)  # noqa: E731
-        return _of_classifiers(problem, make, features.dense, truth, lambda asked: asked.dense)
+        return _of_classifiers(problem, make, features.dense, truth, lambda rows: rows.dense)
     loss = "absolute_error" if problem.metric == "mae" else "squared_error"
     target = _onto_scale(problem, truth)
     models = []
     for column in range(problem.width):
         model = HistGradientBoostingRegressor(loss=loss, **options)
         models.append(model.fit(features.dense, target[:, column]))
-    return lambda asked: _from_scale(problem, np.column_stack([model.predict(asked.dense) for model in models]))
+    return lambda rows: _from_scale(problem, np.column_stack([model.predict(rows.dense) for model in models]))
 
 
 def _is_binary(truth: np.ndarray) -> bool:
@@ -194,9 +194,9 @@ def _of_classifiers(
 
         return predict
     models = [make().fit(inputs, flag) if len(np.unique(flag)) > 1 else flag[0] for flag in truth.astype(int).T]
-    return lambda asked: np.column_stack(
+    return lambda rows: np.column_stack(
         [
-            model.predict_proba(view(asked))[:, 1] if hasattr(model, "predict_proba") else np.full(len(asked), model)
+            model.predict_proba(view(rows))[:, 1] if hasattr(model, "predict_proba") else np.full(len(rows), model)
             for model in models
         ]
     )

@@ -311,7 +311,9 @@ def _gpus() -> str:
 
 def _packages() -> str:
     """What `python3` can import, and whether more can be installed."""
-    names = sorted({str(found.name) for found in metadata.distributions() if found.name}, key=str.lower)
+    names = sorted(
+        {str(distribution.name) for distribution in metadata.distributions() if distribution.name}, key=str.lower
+    )
     listed = ", ".join(names[:MOST_PACKAGES]) + (", …" if len(names) > MOST_PACKAGES else "")
     index = ENV.get("PIP_INDEX_URL")
     more = "`pip install` gets others from a local index." if index else "Nothing can be downloaded or installed."

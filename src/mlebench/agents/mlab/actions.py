@@ -34,7 +34,7 @@ class ActionError(Exception):
 def parse(answer: str) -> tuple[str, dict[str, Any]]:
     """The thought and the action of an answer: the first JSON object with a key `action`, whatever surrounds it."""
     decoder = json.JSONDecoder(strict=False)  # models often leave raw line ends in strings
-    for begin in (found.start() for found in re.finditer(r"\{", answer)):
+    for begin in (brace.start() for brace in re.finditer(r"\{", answer)):
         try:
             action, end = decoder.raw_decode(answer, begin)
         except (ValueError, RecursionError):

@@ -54,10 +54,10 @@ def _framed(record: bytes) -> bytes:
     return b"".join([length, masked_checksum(length), record, masked_checksum(record)])
 
 
-def _reduced(record: bytes, kept: frozenset[bytes]) -> bytes:
+def _reduced(record: bytes, names: frozenset[bytes]) -> bytes:
     """An example with these features only; nothing else of the record stays."""
     entries = (entry for features in _fields(record, 1) for entry in _fields(features, 1))
-    return _field(1, b"".join(_field(1, entry) for entry in entries if kept.issuperset(_fields(entry, 1))))
+    return _field(1, b"".join(_field(1, entry) for entry in entries if names.issuperset(_fields(entry, 1))))
 
 
 def _example_feature(record: bytes, feature: str) -> bytes:

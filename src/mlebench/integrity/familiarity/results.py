@@ -28,13 +28,13 @@ def _was_asked(familiarities: Sequence[Familiarity]) -> bool:
 
 
 def rows(familiarities: Sequence[Familiarity]) -> Iterator[list[Any]]:
-    asked = _was_asked(familiarities)
+    was_asked = _was_asked(familiarities)
     for familiarity in familiarities:
         yield [
             familiarity.competition,
             familiarity.deadline.day,
             familiarity.against_cutoff,
-            *(_measured(familiarity) if asked else ()),
+            *(_measured(familiarity) if was_asked else ()),
         ]
 
 

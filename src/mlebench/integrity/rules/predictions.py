@@ -43,52 +43,53 @@ def canonical(cell: str) -> str:
 def read_predictions(file: IO[bytes], ids: Sequence[str] = ()) -> Predictions | None:
     """None if it is not a table. `ids` are the columns that name a row; by default the first."""
     data = file.read(MOST_BYTES + 1)
-    found = Predictions(is_whole=len(data) <= MOST_BYTES)
-    if not found.is_whole:
+    predictions = Predictions(is_whole=len(data) <= MOST_BYTES)
+    if not predictions.is_whole:
         data = data[: data.rfind(b"\n", 0, MOST_BYTES) + 1]
     if not has_few_columns(data):
         return None
     csv.field_size_limit(LONGEST_FIELD)
     lines = csv.reader(io.StringIO(data.decode("utf-8-sig", "replace"), newline=""))
     try:
-        found.header = tuple(next(lines, ()))
-        if len(found.header) < 2:
+        predictions.header = tuple(next(lines, ()))
+        if len(predictions.header) < 2:
             return None
-        _take(found, lines, [name in ids for name in found.header] if set(ids) & set(found.header) else None)
+        marked = [name in ids for name in predictions.header] if set(ids) & set(predictions.header) else None
+        _take(predictions, lines, marked)
     except csv.Error:
         return None
-    return found
+    return predictions
 
 
-def _take(found: Predictions, lines: Iterator[list[str]], marked: list[bool] | None) -> None:
-    marked = marked or [True, *[False] * (len(found.header) - 1)]
-    keys = [place for place, is_key in enumerate(marked) if is_key]
-    targets = [place for place, is_key in enumerate(marked) if not is_key]
-    found.columns = [[] for _ in targets]
+def _take(predictions: Predictions, lines: Iterator[list[str]], marked: list[bool] | None) -> None:
+    marked = marked or [True, *[False] * (len(predictions.header) - 1)]
+    keys = [column for column, is_key in enumerate(marked) if is_key]
+    targets = [column for column, is_key in enumerate(marked) if not is_key]
+    predictions.columns = [[] for _ in targets]
     chance, first = random.Random(0), None
     for line in lines:
         if len(line) != len(marked):
             continue
         cells = [canonical(cell) for cell in line]
-        predicted = tuple(cells[place] for place in targets)
+        predicted = tuple(cells[column] for column in targets)
         row = hash(tuple(cells))
-        found.in_order = hash((found.in_order, row))
-        found.in_any_order = (found.in_any_order + row) & (1 << 64) - 1
-        found.dealt_anyhow = (found.dealt_anyhow + hash(predicted)) & (1 << 64) - 1
+        predictions.in_order = hash((predictions.in_order, row))
+        predictions.in_any_order = (predictions.in_any_order + row) & (1 << 64) - 1
+        predictions.dealt_anyhow = (predictions.dealt_anyhow + hash(predicted)) & (1 << 64) - 1
         first = predicted if first is None else first
-        found.is_constant &= predicted == first
-        _keep(found, cells[keys[-1]], predicted, chance)
-        found.rows += 1
-    if found.rows > MOST_IN_ORDER:
-        found.columns = []
+        predictions.is_constant &= predicted == first
+        _keep(predictions, cells[keys[-1]], predicted, chance)
+        predictions.rows += 1
+    if predictions.rows > MOST_IN_ORDER:
+        predictions.columns = []
 
 
-def _keep(found: Predictions, key: str, predicted: tuple[str, ...], chance: random.Random) -> None:
+def _keep(predictions: Predictions, key: str, predicted: tuple[str, ...], chance: random.Random) -> None:
     """Keep a sample of all rows, each with the same chance."""
-    if found.rows < MOST_SOUGHT:
-        found.sought.append((key, predicted))
-    elif (place := chance.randrange(found.rows + 1)) < MOST_SOUGHT:
-        found.sought[place] = (key, predicted)
-    if found.rows <= MOST_IN_ORDER:
-        for column, value in zip(found.columns, predicted, strict=True):
+    if predictions.rows < MOST_SOUGHT:
+        predictions.sought.append((key, predicted))
+    elif (slot := chance.randrange(predictions.rows + 1)) < MOST_SOUGHT:
+        predictions.sought[slot] = (key, predicted)
+    if predictions.rows <= MOST_IN_ORDER:
+        for column, value in zip(predictions.columns, predicted, strict=True):
             column.append(value)

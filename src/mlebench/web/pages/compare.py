@@ -61,17 +61,17 @@ class CompareView(View):
 def paths(site: Site) -> Iterator[str]:
     yield INDEX
     for section in site.sections:
-        yield from (_path(section, one, other) for one, other in _pairs(section))
+        yield from (_path(section, first, other) for first, other in _pairs(section))
 
 
-def _path(section: StandingsSection, one: str, other: str) -> str:
-    return f"compare/{section.name}/{one}/{other}.html"
+def _path(section: StandingsSection, first: str, other: str) -> str:
+    return f"compare/{section.name}/{first}/{other}.html"
 
 
 def _pairs(section: StandingsSection) -> Iterator[tuple[str, str]]:
     slugs = list(section.entries)
     firsts = slugs if len(slugs) <= ALL_PAIRS else slugs[:1]
-    yield from ((one, other) for one in firsts for other in slugs if one != other)
+    yield from ((first, other) for first in firsts for other in slugs if first != other)
 
 
 def _once(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -152,5 +152,5 @@ def _side(entry: Entry, id: str) -> Side:
 
 def _scale(comparisons: Iterable[Comparison], figure: str) -> float:
     """How far a drawing must reach to hold the intervals of all comparisons."""
-    differences = [difference for one in comparisons if (difference := one.differences[figure])]
+    differences = [difference for comparison in comparisons if (difference := comparison.differences[figure])]
     return 1.1 * max((abs(end) for each in differences for end in (each.low, each.high)), default=1.0) or 1.0

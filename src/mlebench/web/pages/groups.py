@@ -135,7 +135,9 @@ def _labels(groups: Iterable[Group]) -> dict[str, EntryLabel]:
             alike.setdefault((*conditions.keys.values(),), (conditions, []))[1].append(group.paths.root.name)
     labels_of = {}
     for alike in namesakes.values():
-        for label, (_, names) in zip(labels([one for one, _ in alike.values()]), alike.values(), strict=True):
+        for label, (_, names) in zip(
+            labels([conditions for conditions, _ in alike.values()]), alike.values(), strict=True
+        ):
             labels_of.update(dict.fromkeys(names, label))
     return labels_of
 

@@ -181,7 +181,7 @@ ROUTES = ((r"run/([^/]+)/([^/]+)\.html", page),)
 
 def _view(site: Site, group: Group, run: Run) -> RunView:
     files = AttemptFiles.of(group, run)
-    kept = history.kept_submissions(files)
+    submissions = history.kept_submissions(files)
     record = run.record
     return RunView(
         group=heading_of(group),
@@ -196,8 +196,8 @@ def _view(site: Site, group: Group, run: Run) -> RunView:
         seconds=number_of(record.seconds) if record.is_final else elapsed(run),
         seconds_limit=group.record.limits and group.record.limits.seconds,
         glance=_glance(site, run),
-        timeline=history.timeline(run, kept),
-        kept=kept,
+        timeline=history.timeline(run, submissions),
+        kept=submissions,
         attempt_shown=files.attempt,
         log=tail(files.base, RUN_LOG, LOG_END),
         log_url=_url(site, run, files.inside, RUN_LOG),

@@ -163,8 +163,12 @@ def page(site: Site, path: str, name: str | None = None) -> Page | None:
             if (counts := list(badges))
         ],
         left_out=[
-            LeftOutRow(one.competition, known=site.competition(one.competition) is not None, badges=list(one.badges))
-            for one in (standings.recount.left_out if standings.recount else ())
+            LeftOutRow(
+                omission.competition,
+                known=site.competition(omission.competition) is not None,
+                badges=list(omission.badges),
+            )
+            for omission in (standings.recount.left_out if standings.recount else ())
         ],
         findings=[
             FindingRow(agent=row.entry.agent, share=count.share, **asdict(count))

@@ -32,11 +32,11 @@ def number(text: str) -> float | None:
 def coder(column: str, rows: list[Row]) -> Callable[[str], Hashable] | None:
     """How a value of this column becomes a bin; None for a column with too many names in it."""
     values = [row[column] for row in rows if row[column]]
-    numbers = [found for found in map(number, values) if found is not None]
+    numbers = [value for value in map(number, values) if value is not None]
     if len(numbers) == len(values):
         ordered = sorted(numbers)
         edges = sorted({ordered[len(ordered) * part // BINS] for part in range(1, BINS)}) if ordered else []
-        return lambda text: None if (found := number(text)) is None else bisect.bisect(edges, found)
+        return lambda text: None if (value := number(text)) is None else bisect.bisect(edges, value)
     levels = {value for value, count in Counter(values).items() if count > 2}
     return (lambda text: text if text in levels else None) if 0 < len(levels) <= LEVELS else None
 
@@ -49,19 +49,19 @@ def fit(binned: list[list[Hashable]], wanted: list[float]) -> Model:
     for _ in range(ROUNDS):
         for column, effect in zip(binned, effects, strict=True):
             sums: dict[Hashable, float] = {}
-            for place, rest in zip(column, left, strict=True):
-                sums[place] = sums.get(place, 0.0) + rest
-            steps = {place: sums[place] / (count + CAUTION) for place, count in Counter(column).items()}
-            for place, step in steps.items():
-                effect[place] = effect.get(place, 0.0) + step
-            left = [rest - steps[place] for place, rest in zip(column, left, strict=True)]
+            for bin, rest in zip(column, left, strict=True):
+                sums[bin] = sums.get(bin, 0.0) + rest
+            steps = {bin: sums[bin] / (count + CAUTION) for bin, count in Counter(column).items()}
+            for bin, step in steps.items():
+                effect[bin] = effect.get(bin, 0.0) + step
+            left = [rest - steps[bin] for bin, rest in zip(column, left, strict=True)]
     return mean, effects
 
 
 def predict(model: Model, binned: list[list[Hashable]]) -> list[float]:
     mean, effects = model
     rows = zip(*binned, strict=True)
-    return [mean + sum(effect.get(place, 0.0) for effect, place in zip(effects, row, strict=True)) for row in rows]
+    return [mean + sum(effect.get(bin, 0.0) for effect, bin in zip(effects, row, strict=True)) for row in rows]
 
 
 def solve(target: str, sample: list[Row], train: list[Row], test: list[Row]) -> Sequence[float | str]:
@@ -77,7 +77,7 @@ def solve(target: str, sample: list[Row], train: list[Row], test: list[Row]) -> 
     scores: dict[str, list[float]] = {}
     for name in sorted(set(known)):
         scores[name] = predict(fit(seen, [float(value == name) for value in known]), unseen)
-    return [max(scores, key=lambda name: scores[name][place]) for place in range(len(test))]
+    return [max(scores, key=lambda name: scores[name][row]) for row in range(len(test))]
 
 
 def error(predicted: Sequence[float | str], rows: list[Row], target: str) -> float:
