@@ -304,7 +304,7 @@ def test_stages_of_a_prepare_in_order(tmp_path: Path, monkeypatch: pytest.Monkey
     prepare(competition, PathSource(archive), Options(keep_raw=True), recorder)
     events, stages = recorder.events, list(dict.fromkeys(recorder.stages))
     work = ["checking the archive", "unpacking", "planning", "reading", "preparing", "checking", "grading gold"]
-    assert stages[-8:] == [*work, "tidying up"]
+    assert stages[-9:] == [*work, "sharing files", "tidying up"]
     for stage in ("checking the archive", "unpacking", "reading", "preparing"):
         assert any(done == total and total for name, done, total in events if name == stage), stage
     assert ("checking the archive", archive.stat().st_size, archive.stat().st_size) in events

@@ -402,7 +402,7 @@ def test_the_judge_adds_and_never_clears(
     options = ["--judge", "m", "--endpoint", server.url, "--send-logs", "--judge-log", str(tmp_path / "kept")]
     shown = mlebench("inspect", "rules", str(subject.group.paths.root), *options).stdout
     assert "violation: calls-a-grader" in shown
-    assert re.search(rf"judge says yes: {QUESTION}: 0 of 1 runs \(uncalibrated\)", shown)
+    assert re.search(rf"judge says yes: {QUESTION}: in 0 of 1 runs \(uncalibrated\)", shown)
     server.behave = says(yes(LINE))
     env = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
     mlebench("inspect", "rules", str(subject.group.paths.root), *options, env=env)

@@ -20,11 +20,12 @@ RUNS = DOCS / "understanding/runs.md"
 
 
 def _named(heading: str, page: Path = RECORDS) -> list[str]:
-    """The first cells of the table that follows a heading, without its own heading."""
+    """What the first cells of the table after a heading name, without the table's own heading."""
     text = page.read_text(encoding="utf-8").partition(f"# {heading}\n")[2]
     table = re.search(r"(?:^\|.*\n)+", text, re.MULTILINE)
     assert table, heading
-    return [row.split("|")[1].strip().strip("`") for row in table[0].splitlines()[2:]]
+    cells = [row.split("|")[1].strip() for row in table[0].splitlines()[2:]]
+    return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell) or [cell]]
 
 
 def test_fields_of_records() -> None:

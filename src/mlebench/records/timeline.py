@@ -249,7 +249,9 @@ KINDS = {
     "call": _EventKind(("model", *TOKENS, "cost", "seconds"), _call_title),
     "validation": _EventKind(("metric", "value", "higher_is_better"), _validation_title),
     "submission": _EventKind(("path",), lambda facts: f"submission {facts.get('path', '')}".strip()),
-    "end": _EventKind(("reason",), lambda facts: f"the agent ends: {facts.get('reason', 'it does not say why')}"),
+    "end": _EventKind(
+        ("reason", "starts"), lambda facts: f"the agent ends: {facts.get('reason', 'it does not say why')}"
+    ),
 }
 
 
