@@ -304,7 +304,7 @@ def test_scripts_that_ship_can_be_read() -> None:
     assert {"aide", "mlab", "openhands"} <= set(shipped())
     for name in shipped():
         read_script(name)
-    with pytest.raises(PrerequisiteError, match="built-in scripts are aide, claude-code, .*, openhands"):
+    with pytest.raises(PrerequisiteError, match=r"built-in scripts are aide, claude-code, .*, openhands"):
         read_script("nothing")
 
 
