@@ -47,7 +47,9 @@ def conda(tmp_path: Path, venv: Path) -> Path:
     for entry in library.iterdir():
         if entry.name != "site-packages":
             (prefix / "lib" / library.name / entry.name).symlink_to(entry)
-    shutil.copytree(site_packages(venv), site_packages(prefix))
+    ask = [prefix / "bin" / "python", "-I", "-c", "import site; print(site.getsitepackages()[0])"]  # Debian has its own
+    folder = subprocess.run(ask, check=True, capture_output=True, text=True).stdout.strip()
+    shutil.copytree(site_packages(venv), folder)
     shutil.copy(venv / "bin" / "tinytool", prefix / "bin")
     program = prefix / "bin" / "tinytool"
     program.write_text(program.read_text().replace(str(venv), str(prefix)))
@@ -93,7 +95,7 @@ def test_runs_use_it_and_their_records_say_so(
         program = program.replace('eval "$(conda shell.bash hook)" && conda activate agent', f"CONDA_PREFIX={prefix}")
     group = run(f"{program}; cat $INSTRUCTIONS", "--environment", str(prefix), sandbox=sandbox)
     (ended,) = group.runs()
-    module = site_packages(prefix) / "tinytool.py"
+    (module,) = prefix.rglob("tinytool.py")
     log = ended.paths.log.read_text()
     assert log.splitlines()[:5] == [str(prefix), str(module), str(prefix), str(prefix), f"{prefix}/bin/python"]
     assert f"\nPython\n  {prefix}/" in log

@@ -35,10 +35,14 @@ IMPORTED_FROM = ("site-packages", "dist-packages")
 LINKS = (".pth", ".egg-link")  # files there that lead to other folders; elsewhere, .pth files are models
 LARGEST_LINK = 1 << 20  # bytes
 TRIAL_SECONDS = 60.0
-# Without `site`, which would run what .pth files hold.
+# Without `site`, which would run what .pth files hold. Then Debian's Python does not know that it is in a venv, and
+# names other folders than the one that a venv has.
 _ASK = """
 import json, platform, site, sys
-print(json.dumps([platform.python_version(), sys.base_prefix, site.getsitepackages(sys.argv[1:])]))
+[prefix] = sys.argv[1:]
+own = f"{prefix}/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+folders = list(dict.fromkeys([own, *site.getsitepackages([prefix])]))
+print(json.dumps([platform.python_version(), sys.base_prefix, folders]))
 """
 
 

@@ -27,7 +27,7 @@ def _images(rng: np.random.RandomState, count: int) -> list[dict[str, Any]]:
     Images of one pass share an angle, and most of them show the same (S23): so here each angle belongs to one class.
     """
     icebergs = (rng.rand(count) < 0.47).astype(int).tolist()
-    passes = rounded(rng.uniform(30, 46, (count // 4, 2)), 4).tolist()  # angles of passes: without icebergs, and with
+    passes = rounded(rng.uniform(30, 46, (max(count // 4, 1), 2)), 4).tolist()  # angles: without icebergs, and with
     angles = [passes[rng.randint(len(passes))][iceberg] for iceberg in icebergs]
     return [
         {
