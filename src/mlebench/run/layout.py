@@ -140,12 +140,12 @@ def _write_texts(home: Path, group: Group, folders: AgentFolders) -> None:
     for shared in SHARED_FOLDERS:
         if shared.path(group.record):
             text += f"\n{shared.name.capitalize()}\n  {f'{shared.target}/':<27}{shared.content}, read-only\n"
-    if environment := ENVIRONMENT.path(group.record):
+    text = text.replace(f"{HOME}/data", folders.data).replace(f"{HOME}/", f"{folders.home}/")
+    if environment := ENVIRONMENT.path(group.record):  # its path is the host's, and may begin with /home
         version = group.record.environment_python
-        text += f"\nPython\n  {f'{environment}/':<27}Python {version} with packages, first on the path, read-only\n"
+        text += f"\nPython\n  {f'{environment}/ ':<27}Python {version} with packages, first on the path, read-only\n"
     if group.record.packages:
         text += f"\nPackages\n  {'pip install NAME':<27}{packages_words(group.record)}\n"
-    text = text.replace(f"{HOME}/data", folders.data).replace(f"{HOME}/", f"{folders.home}/")
     # The text names no competition, so it is the same for both; existing agents look for either name.
     for name in ("instructions.txt", "instructions_obfuscated.txt"):
         (home / name).write_text(text, encoding="utf-8")
